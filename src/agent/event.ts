@@ -1,0 +1,180 @@
+/**
+ * The agent machine's whole vocabulary. Events are what happened, in the past tense: they are
+ * appended to the record verbatim and are the only input of the fold. Decisions are what the
+ * machine made of them: appended too, and compared by replay. Field names are those of the record.
+ */
+
+import type { Json, JsonObject } from "../core/json.ts";
+import type { Limits } from "../core/limits.ts";
+import type { CancelReason, ChildEnd, Delivery } from "../wire/control.ts";
+import type { AgentIdentity, Prices, TaskContract } from "../wire/payload.ts";
+import type { AgentResult, Verification, VerificationItem } from "../wire/result.ts";
+import type { FinishReason, ModelFailure, ToolCall, Usage } from "../ports/model.ts";
+import type { Resource, ServerFailure, Tool } from "../ports/tools.ts";
+import type { Observation } from "./observation.ts";
+
+/** What the machine must know of the model; the rest is the model client's. */
+export interface ModelFacts {
+  name: string | null;
+  tool_mode: "auto" | "native" | "json";
+  max_output_tokens: number;
+  context_window: number;
+  prices: Prices | null;
+}
+
+/** One declared check or artifact, as it was found. `digest` is of its masked content. */
+export interface CheckOutcome {
+  kind: "require" | "check" | "hook";
+  name: string;
+  passed: boolean;
+  /** What the model is shown of it: the failing part. */
+  detail: string;
+  digest: string;
+  /** From a last line `PROGRESS x/y`. */
+  progress: { done: number; total: number } | null;
+  ms: number;
+}
+
+export type CheckPhase = "before" | "turn" | "final";
+
+/** Events. `at`: monotonic milliseconds since the run started. */
+export type AgentEvent =
+  & { at: number }
+  & (
+    | {
+      type: "run.started";
+      identity: AgentIdentity;
+      task: TaskContract;
+      limits: Limits;
+      model: ModelFacts;
+      notes: boolean;
+      self_tools: { subagents: boolean; subscribe: boolean };
+      warm: boolean;
+      configuration: JsonObject;
+    }
+    | { type: "tools.listed"; tools: Tool[]; resources: Resource[] }
+    | { type: "checks.ran"; phase: CheckPhase; outcomes: CheckOutcome[] }
+    | {
+      type: "model.answered";
+      text: string;
+      calls: ToolCall[];
+      finish: FinishReason;
+      refusal: string | null;
+      opaque: { dialect: string; blocks: Json } | null;
+      usage: Usage;
+      model: string;
+      endpoint: string;
+      attempts: number;
+      ms: number;
+      /** SHA-256 of the masked text. */
+      digest: string;
+    }
+    | { type: "model.failed"; failure: ModelFailure; ms: number }
+    | {
+      type: "call.observed";
+      call: string;
+      observation: Observation;
+      /** SHA-256 of the whole masked content. */
+      digest: string;
+      /** Bytes of the whole content. */
+      bytes: number;
+      ms: number;
+    }
+    | { type: "summary.made"; text: string; usage: Usage; ms: number }
+    | { type: "summary.failed"; failure: ModelFailure; ms: number }
+    | { type: "server.down"; failure: ServerFailure }
+    | { type: "cancel.requested"; reason: CancelReason }
+    | { type: "deadline.passed" }
+    | { type: "child.ended"; end: ChildEnd }
+    | { type: "delivered"; delivery: Delivery }
+    | { type: "run.resumed"; limits: Limits; changes: Json }
+  );
+
+export type AgentEventType = AgentEvent["type"];
+
+/** Verdict of a turn (contract 5). */
+export type Verdict =
+  | "advanced"
+  | "repeated"
+  | "failed"
+  | "invalid"
+  | "refused"
+  | "unknown"
+  | "answered";
+
+/** One action of a turn, in short. */
+export interface ActionLine {
+  call: string;
+  tool: string;
+  class: Observation["class"];
+  /** Whether its content was new evidence. */
+  fresh: boolean;
+  /** Attempts of this call since it last brought something new. */
+  attempts: number;
+}
+
+/** Decisions. The driver adds `key` to `call.intended` when it appends it. */
+export type Decision =
+  | {
+    type: "model.requested";
+    step: number;
+    purpose: "turn" | "summary";
+    context_hash: string;
+    /** Tokens of the request, as estimated before it. */
+    estimate: number;
+    messages: number;
+    /** The model may only answer: why, else null. */
+    last: string | null;
+  }
+  | {
+    type: "call.intended";
+    step: number;
+    call: string;
+    tool: string;
+    arguments: JsonObject;
+    effect: "read_only" | "side_effect";
+  }
+  /** The harness's own answer to a call: it was not executed. */
+  | { type: "call.refused"; step: number; call: string; tool: string; class: "refused" | "invalid"; why: string }
+  /** A call that was on its way when the run stopped, or whose answer a crash swallowed. */
+  | { type: "call.abandoned"; call: string; class: "unknown" | "refused"; why: string }
+  | { type: "action.invalid"; step: number; why: string; echo: string }
+  | { type: "checks.requested"; phase: CheckPhase }
+  | { type: "verify.judged"; step: number; passed: boolean; items: VerificationItem[] }
+  | {
+    type: "turn.judged";
+    step: number;
+    verdict: Verdict;
+    delta: number;
+    idle: number;
+    /** Consecutive turns without a success. */
+    failing: number;
+    context_hash: string;
+    signature: string;
+    actions: ActionLine[];
+    tokens_in: number;
+    tokens_out: number;
+    tokens_cached: number;
+    cost: number | null;
+    model_ms: number;
+    tools_ms: number;
+    /** What the model is told at the end of the turn, if anything. */
+    note: string | null;
+  }
+  | { type: "context.stubbed"; step: number; calls: string[] }
+  | {
+    type: "context.compacted";
+    step: number;
+    attempt: number;
+    summarised: boolean;
+    /** Estimated tokens before and after. */
+    before: number;
+    after: number;
+    turns_dropped: number;
+    ledger_bytes: number;
+  }
+  | ({ type: "run.ended" } & AgentResult);
+
+export type DecisionType = Decision["type"];
+
+export type { AgentResult, Verification };

@@ -1,0 +1,56 @@
+/** JSON as plain data, with the one canonical form that fingerprints are made of. */
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** A JSON object. */
+export type JsonObject = { [key: string]: Json };
+
+/** Why a text is not JSON, with the place where it stops being JSON (both count from 1). */
+export interface JsonFault {
+  message: string;
+  line: number;
+  column: number;
+}
+
+/** Whether a value is a JSON object, not an array and not null. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Renders a value with object keys sorted and no white space, so that two values that mean the
+ * same have the same text (RFC 8785 in spirit; numbers as `JSON.stringify` writes them).
+ */
+export function canonicalJson(value: Json): string {
+  if (Array.isArray(value)) return "[" + value.map(canonicalJson).join(",") + "]";
+  if (!isObject(value)) return JSON.stringify(value);
+  const parts: string[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const member = value[key];
+    if (member !== undefined) parts.push(JSON.stringify(key) + ":" + canonicalJson(member));
+  }
+  return "{" + parts.join(",") + "}";
+}
+
+/** Parses JSON; a fault is a value that names line and column, never an exception. */
+export function parseJson(
+  text: string,
+): { ok: true; value: Json } | { ok: false; failure: JsonFault } {
+  try {
+    return { ok: true, value: JSON.parse(text) as Json };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const at = /position (\d+)/.exec(message);
+    const offset = at ? Number(at[1]) : text.length;
+    const before = text.slice(0, offset).split("\n");
+    return {
+      ok: false,
+      failure: {
+        message: message.replace(/ \(line \d+ column \d+\)$/, ""),
+        line: before.length,
+        column: (before.at(-1)?.length ?? 0) + 1,
+      },
+    };
+  }
+}

@@ -1,0 +1,104 @@
+/** Every bound of the program, with its unit in its name. What users may change is in Limits. */
+
+import type { BackoffPlan } from "./backoff.ts";
+
+/** Bounds of one agent that users may set (contract 3, group `limits`). */
+export interface Limits {
+  maxSteps: number;
+  maxTokens: number;
+  /** USD; null: no bound. */
+  maxCost: number | null;
+  maxCalls: number;
+  maxCallsPerTurn: number;
+  deadlineMs: number;
+  idleLimit: number;
+  failLimit: number;
+  repeatCap: number;
+  keepVerbatim: number;
+  /** Share of the context window, in (0, 1]. */
+  compactAt: number;
+  observationBytesMax: number;
+  maxDepth: number;
+  maxChildren: number;
+  maxSubagents: number;
+  treeTokensMax: number;
+  memoryBytesMax: number;
+  progressTimeoutMs: number;
+}
+
+/** The defaults of contract 3. */
+export const DEFAULT_LIMITS: Readonly<Limits> = {
+  maxSteps: 40,
+  maxTokens: 1_000_000,
+  maxCost: null,
+  maxCalls: 400,
+  maxCallsPerTurn: 16,
+  deadlineMs: 600_000,
+  idleLimit: 3,
+  failLimit: 8,
+  repeatCap: 3,
+  keepVerbatim: 5,
+  compactAt: 0.75,
+  observationBytesMax: 16 * 1024,
+  maxDepth: 4,
+  maxChildren: 8,
+  maxSubagents: 64,
+  treeTokensMax: 4_000_000,
+  memoryBytesMax: 1024 ** 3,
+  progressTimeoutMs: 180_000,
+};
+
+/** Transport retries of models and of calls without effect (contract 5). */
+export const TRANSPORT_BACKOFF: BackoffPlan = { baseMs: 100, capMs: 5_000, attemptsMax: 3 };
+export const RETRY_AFTER_MS_MAX = 60_000;
+
+/** One frame of the control channel, either direction. */
+export const FRAME_BYTES_MAX = 8 * 1024 * 1024;
+/** One line of a stdio tool server. */
+export const TOOL_LINE_BYTES_MAX = 16 * 1024 * 1024;
+/** One tool result as it is held and kept; beyond it the call is answered with an error. */
+export const TOOL_RESULT_BYTES_MAX = 16 * 1024 * 1024;
+/** What one turn's observations show of themselves, together. */
+export const TURN_OBSERVATION_BYTES_MAX = 64 * 1024;
+/** Of a rejected proposal, what is echoed back to the model. */
+export const INVALID_ECHO_CHARS_MAX = 800;
+/** Tool messages of one turn on the wire: endpoints take no more. */
+export const WIRE_TOOL_MESSAGES_MAX = 128;
+export const WIRE_TOOL_NAME_CHARS_MAX = 64;
+/** What one stream may bring before it is cut off. */
+export const MODEL_REPLY_BYTES_MAX = 4 * 1024 * 1024;
+/** One tool's description and one schema as shown to the model. */
+export const TOOL_DESCRIPTION_CHARS_MAX = 4_000;
+export const TOOL_SCHEMA_BYTES_MAX = 64 * 1024;
+export const TOOLS_MAX = 512;
+export const LIST_PAGES_MAX = 100;
+/** The resource catalogue in the context. */
+export const CATALOGUE_BYTES_MAX = 4 * 1024;
+export const RESOURCES_MAX = 10_000;
+/** A result value above this is handed over as a reference to an artifact. */
+export const INLINE_RESULT_BYTES_MAX = 8 * 1024;
+export const INSTRUCTION_BYTES_MAX = 1024 * 1024;
+export const CHECK_TIMEOUT_MS = 300_000;
+export const CHECK_OUTPUT_BYTES_MAX = 64 * 1024;
+export const HOOK_TIMEOUT_MS = 10_000;
+export const HOOK_OUTPUT_BYTES_MAX = 1024 * 1024;
+export const PROGRESS_EXTENSIONS_MAX = 10;
+export const STDERR_LINE_BYTES_MAX = 4 * 1024;
+/** Lines of one tool server's stderr that reach telemetry per second; the rest are counted. */
+export const STDERR_LINES_PER_SECOND_MAX = 20;
+/** The end of a failed server's stderr that is shown. */
+export const STDERR_TAIL_BYTES_MAX = 2 * 1024;
+/** A tool server's restarts within one run. */
+export const SERVER_RESTARTS_MAX = 3;
+export const START_TIMEOUT_MS = 20_000;
+/** Supervisor to agent: a ping every 5 s, three misses (issue: detector C). */
+export const PING_INTERVAL_MS = 5_000;
+export const PING_MISSES_MAX = 3;
+/** After the deadline, how long an agent may take to wind itself up before it is killed. */
+export const DEADLINE_GRACE_MS = 2_000;
+export const SPAWN_BURST_MAX = 8;
+export const SPAWN_PER_SECOND_MAX = 2;
+/** What a model's tail of identical output may cover before its stream is cut off. */
+export const REPETITION_CHARS_MAX = 4_000;
+/** Room a context window must leave for the conversation, in tokens. */
+export const CONVERSATION_TOKENS_MIN = 4_000;

@@ -1,0 +1,39 @@
+import type { HttpFailure, HttpPort } from "../ports/http.ts";
+import { failed, success } from "../core/outcome.ts";
+
+/** HTTP over the runtime's own `fetch`, which keeps connections alive. */
+export const systemHttp: HttpPort = {
+  async send(request, signal) {
+    try {
+      const reply = await fetch(request.url, {
+        method: request.method,
+        headers: request.headers,
+        body: request.body as BodyInit | undefined,
+        redirect: request.redirect ?? "manual",
+        signal,
+      });
+      return success({ status: reply.status, headers: reply.headers, body: reply.body });
+    } catch (error) {
+      return failed(classifyHttpError(error, signal));
+    }
+  },
+};
+
+/** The closed class of what `fetch`, or reading its body, threw. */
+export function classifyHttpError(error: unknown, signal: AbortSignal): HttpFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error && error.cause !== undefined
+    ? `${message}: ${String(error.cause)}`
+    : message;
+  if (signal.aborted) return { class: "aborted", message: text };
+  if (error instanceof Deno.errors.NotCapable) return { class: "denied", message };
+  if (/refused|os error 111|os error 61\b/i.test(text)) return { class: "refused", message: text };
+  if (/dns error|failed to lookup|Name or service not known/i.test(text)) {
+    return { class: "dns", message: text };
+  }
+  if (/certificate|tls|handshake/i.test(text)) return { class: "tls", message: text };
+  if (/reset|broken pipe|connection closed|incomplete|unexpected eof|error (sending|reading)/i.test(text)) {
+    return { class: "reset", message: text };
+  }
+  return { class: "other", message: text };
+}

@@ -1,0 +1,29 @@
+/**
+ * Lines of a record (contract 6). Two sorts: what happened to the loop (its events, verbatim, which
+ * are the only input of the fold) and what the loop decided (which replay compares). The agent's
+ * types of both are in src/agent/event.ts; here is what every line has.
+ */
+
+import type { Json } from "../core/json.ts";
+
+export const RECORD_VERSION = 1;
+
+/** The hash that the first line chains from. */
+export const CHAIN_START = "0000000000000000";
+
+/**
+ * One line: `prev` is FNV-1a/64 over the whole previous line (its bytes without `\n`), as 16
+ * hexadecimal digits, and CHAIN_START for the first. `at` is milliseconds on the monotonic clock
+ * since the run started, the only time that decisions see; `ts` is ISO 8601 UTC, for people.
+ * Key order on disk: v, seq, ts, at, type, payload..., prev.
+ */
+export interface RecordLine {
+  v: number;
+  /** Counts from 1. */
+  seq: number;
+  ts: string;
+  at: number;
+  type: string;
+  prev: string;
+  [field: string]: Json;
+}

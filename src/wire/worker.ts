@@ -1,0 +1,64 @@
+/**
+ * Messages between an agent's main thread (the broker) and its loop Worker. The Worker names
+ * servers, checks and hooks by their place in the operator's configuration; it can name no command.
+ */
+
+import type { Json, JsonObject } from "../core/json.ts";
+import type { AgentPayload, HookEvent } from "./payload.ts";
+import type { CancelReason, ChildEnd, Delivery, FromAgent, RequestOp } from "./control.ts";
+import type { AgentResult } from "./result.ts";
+
+/** How a declared command ended. */
+export interface CommandOutcome {
+  /** Null: did not start, or was ended by a signal or by its time limit. */
+  exitCode: number | null;
+  timedOut: boolean;
+  /** stdout and stderr as they came, bounded. */
+  output: string;
+  /** Bytes it printed in all. */
+  totalBytes: number;
+  /** Why it did not start. */
+  failure: string | null;
+  durationMs: number;
+}
+
+export interface HookOutcome {
+  /** `continue`, `block` (exit 2), `failed` (anything else, or time out). */
+  verdict: "continue" | "block" | "failed";
+  /** JSON from stdout, if it printed any. */
+  replacement: Json | null;
+  reason: string;
+  durationMs: number;
+}
+
+export type ToWorker =
+  | { type: "start"; payload: AgentPayload; secrets: Record<string, string> }
+  | { type: "cancel"; reason: CancelReason }
+  | { type: "reply"; id: number; ok: boolean; value: Json }
+  /** A stdio server's process is up; its bytes come and go through the port. */
+  | { type: "server_opened"; id: number; pid: number; port: MessagePort }
+  | { type: "server_failed"; id: number; message: string; stderr: string }
+  | { type: "command_ended"; id: number; outcome: CommandOutcome }
+  | { type: "hook_ended"; id: number; outcome: HookOutcome }
+  | { type: "child_ended"; end: ChildEnd }
+  | { type: "deliver"; delivery: Delivery };
+
+export type FromWorker =
+  | { type: "up" }
+  /** Start the stdio or built-in server of this name; again after a death. */
+  | { type: "open_server"; id: number; server: string }
+  | { type: "run_check"; id: number; index: number }
+  | { type: "run_hook"; id: number; event: HookEvent; index: number; input: JsonObject }
+  | { type: "cancel_command"; id: number }
+  | { type: "request"; id: number; op: RequestOp; arguments: JsonObject }
+  | { type: "forward"; frame: Extract<FromAgent, { type: "progress" | "connected" | "updated" | "delivered" }> }
+  | { type: "result"; result: AgentResult };
+
+/**
+ * What passes through a stdio server's port. From the broker: chunks of its stdout as they come
+ * (never parsed), then `exited`. From the Worker: whole lines for its stdin, or `close`.
+ */
+export type ServerPortMessage =
+  | Uint8Array
+  | { type: "exited"; code: number; signal: string | null; stderr: string }
+  | { type: "close" };
