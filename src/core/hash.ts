@@ -14,18 +14,22 @@ export class Fnv64 {
 
   /** Feeds bytes. */
   writeBytes(bytes: Uint8Array): this {
-    let high = this.#high;
-    let low = this.#low;
+    // The low half as two 16-bit limbs: all products then fit in 32-bit integers, which is more
+    // than twice as fast as a product in floating point.
+    let high = this.#high | 0;
+    let upper = this.#low >>> 16;
+    let lower = this.#low & 0xffff;
     for (let i = 0; i < bytes.length; i++) {
-      low = (low ^ bytes[i]!) >>> 0;
+      lower ^= bytes[i]!;
       // The prime is 2^40 + 0x1b3: multiply by 0x1b3 and add the value shifted by 40 bits.
-      const product = low * 0x1b3;
-      const carry = (product - (product >>> 0)) / 0x100000000;
-      high = (Math.imul(high, 0x1b3) + carry + (low << 8)) >>> 0;
-      low = product >>> 0;
+      const product = Math.imul(lower, 0x1b3);
+      const carried = Math.imul(upper, 0x1b3) + (product >>> 16);
+      high = (Math.imul(high, 0x1b3) + (((upper << 16) | lower) << 8) + (carried >>> 16)) | 0;
+      lower = product & 0xffff;
+      upper = carried & 0xffff;
     }
-    this.#high = high;
-    this.#low = low;
+    this.#high = high >>> 0;
+    this.#low = ((upper << 16) | lower) >>> 0;
     return this;
   }
 

@@ -102,3 +102,14 @@ export const SPAWN_PER_SECOND_MAX = 2;
 export const REPETITION_CHARS_MAX = 4_000;
 /** Room a context window must leave for the conversation, in tokens. */
 export const CONVERSATION_TOKENS_MIN = 4_000;
+/** One line of a record: above everything that its payload may hold. */
+export const RECORD_LINE_BYTES_MAX = 64 * 1024 * 1024;
+/** What one `artifact_read` hands out. */
+export const ARTIFACT_READ_BYTES_MAX = 64 * 1024;
+/** Lines of one pattern search in an artifact, and characters of each that are shown. */
+export const ARTIFACT_MATCHES_MAX = 100;
+export const ARTIFACT_MATCH_CHARS_MAX = 400;
+/** Of a run's instruction, what a listing shows. */
+export const LISTING_INSTRUCTION_CHARS_MAX = 60;
+/** A file of another's trajectory, for import. */
+export const IMPORT_BYTES_MAX = 256 * 1024 * 1024;
