@@ -113,3 +113,27 @@ export const ARTIFACT_MATCH_CHARS_MAX = 400;
 export const LISTING_INSTRUCTION_CHARS_MAX = 60;
 /** A file of another's trajectory, for import. */
 export const IMPORT_BYTES_MAX = 256 * 1024 * 1024;
+
+/** From spawn to the frame `ready`. */
+export const AGENT_START_TIMEOUT_MS = 30_000;
+/** After its result, how long an agent may take to close its servers and exit. */
+export const AGENT_EXIT_GRACE_MS = 3_000;
+/** The rungs SIGTERM and SIGKILL of the ladder: how long each is given to work. */
+export const TERM_RUNG_MS = 500;
+export const KILL_RUNG_MS = 1_000;
+/** Frames of one agent: what it may send in a burst, and what refills per second. */
+export const FRAMES_BURST_MAX = 2_000;
+export const FRAMES_PER_SECOND_MAX = 200;
+/** Frames waiting to be written to one process. */
+export const FRAME_QUEUE_BYTES_MAX = 4 * FRAME_BYTES_MAX;
+/** How often the supervisor looks at the process table for resident sizes. */
+export const MEMORY_INTERVAL_MS = 2_000;
+/** Rounds of looking for and killing what is left of a tree. */
+export const SWEEP_ROUNDS_MAX = 5;
+/** What a server wrote and its Worker has not yet taken: beyond it, its stdout is not read. */
+export const SERVER_WINDOW_BYTES = 4 * 1024 * 1024;
+/** Lines waiting for a server that does not read its stdin; beyond it, the server is killed. */
+export const SERVER_STDIN_BYTES_MAX = 32 * 1024 * 1024;
+/** After its stdin closed, and after SIGTERM, how long a tool server may take to exit. */
+export const SERVER_CLOSE_MS = 150;
+export const SERVER_TERM_MS = 250;
