@@ -2,10 +2,13 @@
 
 export type LineEvent =
   | { type: "line"; text: string }
-  /** A line over the bound: its bytes were dropped as they came. */
-  | { type: "oversized"; bytes: number }
-  /** Bytes that are no UTF-8. */
-  | { type: "invalid"; bytes: number };
+  /** A line over the bound: its bytes were dropped as they came, but for its two ends. */
+  | { type: "oversized"; bytes: number; head: string; tail: string }
+  /** Bytes that are no UTF-8; `lossy` is the line with U+FFFD where they are. */
+  | { type: "invalid"; bytes: number; lossy: string };
+
+/** What is kept of each end of an oversized line: enough to see which answer it was. */
+const EDGE_BYTES = 256;
 
 /** Splits a stream of bytes into lines. Feed it chunks; a last line without `\n` comes at `end`. */
 export class LineSplitter {
@@ -13,6 +16,8 @@ export class LineSplitter {
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
   #dropping = false;
+  #head = new Uint8Array(0);
+  #tail = new Uint8Array(0);
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
   constructor(bytesMax: number) {
@@ -34,6 +39,11 @@ export class LineSplitter {
     return events;
   }
 
+  /** Whether the unfinished line is over the bound already: nothing good can come of it. */
+  get overBound(): boolean {
+    return this.#dropping;
+  }
+
   /** The unfinished last line, if there is one. */
   end(): LineEvent[] {
     const events: LineEvent[] = [];
@@ -43,10 +53,17 @@ export class LineSplitter {
 
   #hold(part: Uint8Array): void {
     this.#pendingBytes += part.length;
-    if (this.#dropping || this.#pendingBytes > this.#bytesMax) {
+    if (!this.#dropping && this.#pendingBytes > this.#bytesMax) {
       this.#dropping = true;
+      for (const held of this.#pending) {
+        this.#head = firstBytes(this.#head, held);
+        this.#tail = lastBytes(this.#tail, held);
+      }
+      this.#head = firstBytes(this.#head, part);
       this.#pending = [];
-    } else if (part.length > 0) this.#pending.push(part);
+    }
+    if (this.#dropping) this.#tail = lastBytes(this.#tail, part);
+    else if (part.length > 0) this.#pending.push(part);
   }
 
   #finish(events: LineEvent[]): void {
@@ -57,7 +74,14 @@ export class LineSplitter {
     this.#pendingBytes = 0;
     this.#dropping = false;
     if (dropped) {
-      events.push({ type: "oversized", bytes });
+      const lossy = new TextDecoder();
+      events.push({
+        type: "oversized",
+        bytes,
+        head: lossy.decode(this.#head),
+        tail: lossy.decode(this.#tail),
+      });
+      this.#head = this.#tail = new Uint8Array(0);
       return;
     }
     let whole = parts[0] ?? new Uint8Array(0);
@@ -73,7 +97,23 @@ export class LineSplitter {
       const text = this.#decoder.decode(whole);
       events.push({ type: "line", text: text.endsWith("\r") ? text.slice(0, -1) : text });
     } catch {
-      events.push({ type: "invalid", bytes });
+      events.push({ type: "invalid", bytes, lossy: new TextDecoder().decode(whole) });
     }
   }
+}
+
+function firstBytes(held: Uint8Array, more: Uint8Array): Uint8Array<ArrayBuffer> {
+  return joined(held, more.subarray(0, Math.max(0, EDGE_BYTES - held.length)));
+}
+
+function lastBytes(held: Uint8Array, more: Uint8Array): Uint8Array<ArrayBuffer> {
+  const tail = more.subarray(Math.max(0, more.length - EDGE_BYTES));
+  return joined(held.subarray(Math.max(0, held.length + tail.length - EDGE_BYTES)), tail);
+}
+
+function joined(one: Uint8Array, two: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(one.length + two.length);
+  whole.set(one);
+  whole.set(two, one.length);
+  return whole;
 }

@@ -48,17 +48,25 @@ export type FromWorker =
   /** Start the stdio or built-in server of this name; again after a death. */
   | { type: "open_server"; id: number; server: string }
   | { type: "run_check"; id: number; index: number }
+  /** Whether the path `task.require[index]` exists; answered by `command_ended`, exit 0 if so. */
+  | { type: "run_require"; id: number; index: number }
   | { type: "run_hook"; id: number; event: HookEvent; index: number; input: JsonObject }
   | { type: "cancel_command"; id: number }
   | { type: "request"; id: number; op: RequestOp; arguments: JsonObject }
   | { type: "forward"; frame: Extract<FromAgent, { type: "progress" | "connected" | "updated" | "delivered" }> }
   | { type: "result"; result: AgentResult };
 
+/** Bytes of a tool server's stdout that may be under way to the Worker before reading pauses. */
+export const PORT_WINDOW_BYTES = 1024 * 1024;
+
 /**
  * What passes through a stdio server's port. From the broker: chunks of its stdout as they come
- * (never parsed), then `exited`. From the Worker: whole lines for its stdin, or `close`.
+ * (never parsed), then `exited`. From the Worker: whole lines for its stdin, `taken` (so many more
+ * bytes of stdout were read: the broker stops reading while more than PORT_WINDOW_BYTES are not
+ * taken), or `close`.
  */
 export type ServerPortMessage =
   | Uint8Array
   | { type: "exited"; code: number; signal: string | null; stderr: string }
+  | { type: "taken"; bytes: number }
   | { type: "close" };
