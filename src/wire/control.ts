@@ -40,7 +40,9 @@ export type ToAgent =
   | { v: 1; type: "cancel"; reason: CancelReason }
   | { v: 1; type: "reply"; id: number; ok: boolean; value: Json }
   | { v: 1; type: "child_ended"; end: ChildEnd }
-  | { v: 1; type: "deliver"; delivery: Delivery };
+  | { v: 1; type: "deliver"; delivery: Delivery }
+  /** To the watcher: subscriptions that agents made or gave up, each `server:uri`. */
+  | { v: 1; type: "watch"; add: string[]; remove: string[] };
 
 /** What an agent may ask of its supervisor. */
 export type RequestOp =

@@ -182,7 +182,9 @@ export type Start =
   /** Goes on from the record in the directory. */
   | { kind: "resume" }
   /** A warm session: stays after a final and takes further deliveries. */
-  | { kind: "warm"; resume: boolean };
+  | { kind: "warm"; resume: boolean }
+  /** The watcher of reactive mode: no model, holds these `server:uri-glob` subscriptions. */
+  | { kind: "watch"; subscribe: string[] };
 
 export interface AgentPayload {
   identity: AgentIdentity;

@@ -60,6 +60,11 @@ export interface AgentResult {
   artifact: string | null;
   verification: Verification;
   usage: UsageTotals;
+  /**
+   * Observations of tools that were new evidence, over the run or this delivery: what resets the
+   * idle back-off of a daemon. Absent: unknown, and tool calls are taken for it.
+   */
+  evidence?: number;
 }
 
 /** `--output json` (contract 4): one object, these keys, this order. */

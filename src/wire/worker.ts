@@ -41,7 +41,8 @@ export type ToWorker =
   | { type: "command_ended"; id: number; outcome: CommandOutcome }
   | { type: "hook_ended"; id: number; outcome: HookOutcome }
   | { type: "child_ended"; end: ChildEnd }
-  | { type: "deliver"; delivery: Delivery };
+  | { type: "deliver"; delivery: Delivery }
+  | { type: "watch"; add: string[]; remove: string[] };
 
 export type FromWorker =
   | { type: "up" }

@@ -1,0 +1,20 @@
+import type { Outcome } from "../core/outcome.ts";
+
+export interface LockFailure {
+  /** `held`: another process has it. */
+  class: "held" | "denied" | "other";
+  message: string;
+}
+
+/** A lock we hold. Releasing it twice does no harm. */
+export interface LockHandle {
+  release(): void;
+}
+
+/**
+ * Locks between processes. Contract: exclusive by path; a lock dies with its process however that
+ * ends, and is not handed on to processes it starts; taking one does not wait for its holder.
+ */
+export interface LockPort {
+  tryLock(path: string): Promise<Outcome<LockHandle, LockFailure>>;
+}
