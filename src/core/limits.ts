@@ -130,8 +130,6 @@ export const FRAME_QUEUE_BYTES_MAX = 4 * FRAME_BYTES_MAX;
 export const MEMORY_INTERVAL_MS = 2_000;
 /** Rounds of looking for and killing what is left of a tree. */
 export const SWEEP_ROUNDS_MAX = 5;
-/** What a server wrote and its Worker has not yet taken: beyond it, its stdout is not read. */
-export const SERVER_WINDOW_BYTES = 4 * 1024 * 1024;
 /** Lines waiting for a server that does not read its stdin; beyond it, the server is killed. */
 export const SERVER_STDIN_BYTES_MAX = 32 * 1024 * 1024;
 /** After its stdin closed, and after SIGTERM, how long a tool server may take to exit. */

@@ -70,5 +70,4 @@ export type ServerPortMessage =
   | Uint8Array
   | { type: "exited"; code: number; signal: string | null; stderr: string }
   | { type: "taken"; bytes: number }
-  | { type: "taken"; bytes: number }
   | { type: "close" };
