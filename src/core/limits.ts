@@ -135,3 +135,38 @@ export const SERVER_STDIN_BYTES_MAX = 32 * 1024 * 1024;
 /** After its stdin closed, and after SIGTERM, how long a tool server may take to exit. */
 export const SERVER_CLOSE_MS = 150;
 export const SERVER_TERM_MS = 250;
+
+/** The longest sleep of a trigger's clock: a wall clock that jumped is noticed within it. */
+export const TRIGGER_SLEEP_MS_MAX = 30_000;
+/** How late a slot may be seen and still count as on time; later, it was missed. */
+export const FIRE_GRACE_MS = 60_000;
+/** A wall clock that went back by more than this was wrong before: its slots count anew. */
+export const CLOCK_BACK_MS_MAX = 3 * 3_600_000;
+/** `trigger.skipped` lines for one gap; what is over it is one line with their number. */
+export const SKIPPED_LINES_MAX = 100;
+/** Slots that are counted over one gap. */
+export const MISSED_SLOTS_MAX = 100_000;
+/** A changing URI is delivered at the latest after this many debounce times. */
+export const DEBOUNCE_WAITS_MAX = 2;
+export const ROUTES_MAX = 256;
+/** Subscriptions that agents made themselves, over all sessions. */
+export const DYNAMIC_ROUTES_MAX = 256;
+/** Ends by infrastructure or crash before one event is given up and counted. */
+export const DELIVERY_ATTEMPTS_MAX = 8;
+/** The wait before an event whose run crashed or aborted is tried again. */
+export const DELIVERY_BACKOFF: BackoffPlan = { baseMs: 1_000, capMs: 60_000, attemptsMax: 8 };
+/** A loop's wait after a run without new evidence: doubling from here to this or the interval. */
+export const IDLE_BACKOFF_BASE_MS = 1_000;
+export const IDLE_BACKOFF_CAP_MS = 60_000;
+/** Warm sessions alive at once; the longest idle makes room. */
+export const SESSIONS_MAX = 16;
+export const SESSION_AGE_MS_MAX = 24 * 3_600_000;
+/** Body of POST /trigger/NAME. */
+export const TRIGGER_BODY_BYTES_MAX = 1024 * 1024;
+/** A daemon's state file. */
+export const STATE_BYTES_MAX = 32 * 1024 * 1024;
+/** Frames `updated` of a watcher: burst and per second; changes over it wait, merged by URI. */
+export const UPDATES_BURST_MAX = 500;
+export const UPDATES_PER_SECOND_MAX = 100;
+/** How often a daemon writes its health file and tells its service manager that it is alive. */
+export const HEALTH_INTERVAL_MS = 5_000;
