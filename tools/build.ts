@@ -51,7 +51,9 @@ export async function bundle(root: string, directory: string): Promise<string[]>
   const files = await listFiles(directory, "");
   for (const entry of entries) {
     const made = entry.replace(/\.ts$/, ".js");
-    if (!files.includes(made)) throw new Error(`Cannot bundle: ${made} is missing in ${directory}.`);
+    if (!files.includes(made)) {
+      throw new Error(`Cannot bundle: ${made} is missing in ${directory}.`);
+    }
   }
   return files;
 }

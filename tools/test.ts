@@ -61,9 +61,7 @@ const STEPS: Step[] = [
     args: [
       "coverage",
       "--include=/src/",
-      `--exclude=_test\\.ts$|/(${
-        ENTRIES.map((entry) => entry.replace(".", "\\.")).join("|")
-      })$`,
+      `--exclude=_test\\.ts$|/(${ENTRIES.map((entry) => entry.replace(".", "\\.")).join("|")})$`,
       "coverage",
     ],
   },
