@@ -145,7 +145,7 @@ export const CLOCK_BACK_MS_MAX = 3 * 3_600_000;
 /** `trigger.skipped` lines for one gap; what is over it is one line with their number. */
 export const SKIPPED_LINES_MAX = 100;
 /** Slots that are counted over one gap. */
-export const MISSED_SLOTS_MAX = 100_000;
+export const MISSED_SLOTS_MAX = 10_000;
 /** A changing URI is delivered at the latest after this many debounce times. */
 export const DEBOUNCE_WAITS_MAX = 2;
 export const ROUTES_MAX = 256;
@@ -170,3 +170,7 @@ export const UPDATES_BURST_MAX = 500;
 export const UPDATES_PER_SECOND_MAX = 100;
 /** How often a daemon writes its health file and tells its service manager that it is alive. */
 export const HEALTH_INTERVAL_MS = 5_000;
+/** Checks and hooks of one agent that run side by side. */
+export const COMMANDS_AT_ONCE_MAX = 16;
+/** URIs that one run or delivery is told of; the rest comes with the next. */
+export const DELIVERY_URIS_MAX = 256;

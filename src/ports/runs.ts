@@ -51,7 +51,7 @@ export interface RunHandle {
   /** SIGKILL to every group, at once. */
   kill(): void;
   /** Warm sessions: one instruction with the URIs that changed; never their bodies. */
-  deliver(delivery: Delivery): void;
+  deliver(delivery: Delivery, attachments: readonly Attachment[]): void;
 }
 
 /** What a warm session reports while it lives. */
