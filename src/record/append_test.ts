@@ -7,7 +7,7 @@ import { Vault } from "../core/secret.ts";
 import type { FilesPort } from "../ports/files.ts";
 import { systemClock } from "../sys/clock.ts";
 import { systemFiles } from "../sys/files.ts";
-import { openRecord, type RecordDeps, type RecordMode, RecordWriter } from "./append.ts";
+import { openRecord, type RecordDeps, type RecordMode, type RecordWriter } from "./append.ts";
 import { readRecord } from "./read.ts";
 
 function deps(directory: string, more: Partial<RecordDeps> = {}): RecordDeps {

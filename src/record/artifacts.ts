@@ -115,7 +115,7 @@ export class Artifacts {
       const head = codePointBorder(bytes, start - from);
       let tail = codePointBorder(bytes, Math.min(start + wanted - from, bytes.length));
       // A page shorter than its first character would never get on.
-      if (tail <= head) tail = codePointBorder(bytes, Math.min(head + 4, bytes.length));
+      if (tail <= head) tail = codePointBorder(bytes, Math.min(head + 1, bytes.length), true);
       const end = from + tail;
       return success({
         text: new TextDecoder().decode(bytes.subarray(head, tail)),

@@ -220,6 +220,25 @@ function unreadable(message: string): RecordFault {
   return { line: 0, kind: "unreadable", detail: `the record cannot be read: ${message}` };
 }
 
+/** The first line of a record; undefined where there is no whole one. Its hash is not checked. */
+export function readHead(files: FilesPort, path: string): RecordLine | undefined {
+  const opened = files.openRead(path);
+  if (!opened.ok) return undefined;
+  try {
+    for (let window = 16 * 1024; window <= RECORD_LINE_BYTES_MAX; window *= 8) {
+      const bytes = new Uint8Array(window);
+      const filled = fill(opened.value, 0, bytes);
+      if (filled === undefined) return undefined;
+      const end = bytes.subarray(0, filled).indexOf(10);
+      if (end === -1 && filled === window) continue;
+      return end === -1 ? undefined : parseLine(bytes.subarray(0, end));
+    }
+    return undefined;
+  } finally {
+    opened.value.close();
+  }
+}
+
 /** What the end of a record says, without reading the rest. */
 export interface RecordTail {
   /** The last whole line; null where there is none. */
@@ -250,13 +269,8 @@ function tailOf(handle: ReadHandle, size: number): RecordTail | undefined {
   for (let window = 16 * 1024;; window *= 8) {
     const start = Math.max(0, size - window);
     const bytes = new Uint8Array(size - start);
-    let filled = 0;
-    while (filled < bytes.length) {
-      const read = handle.readAt(start + filled, bytes.subarray(filled));
-      if (!read.ok) return undefined;
-      if (read.value === 0) break;
-      filled += read.value;
-    }
+    const filled = fill(handle, start, bytes);
+    if (filled === undefined) return undefined;
     const seen = bytes.subarray(0, filled);
     const end = seen.lastIndexOf(10);
     const before = end <= 0 ? -1 : seen.lastIndexOf(10, end - 1);
@@ -266,13 +280,33 @@ function tailOf(handle: ReadHandle, size: number): RecordTail | undefined {
     }
     if (end === -1) return { last: null, hash: CHAIN_START, bytes: 0, tornBytes: filled };
     const raw = seen.subarray(before + 1, end);
-    try {
-      const last = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(raw)) as RecordLine;
-      if (!isObject(last) || typeof last.type !== "string") return undefined;
-      const hash = new Fnv64().writeBytes(raw).hex();
-      return { last, hash, bytes: start + end + 1, tornBytes: filled - end - 1 };
-    } catch {
-      return undefined;
-    }
+    const last = parseLine(raw);
+    if (last === undefined) return undefined;
+    const hash = new Fnv64().writeBytes(raw).hex();
+    return { last, hash, bytes: start + end + 1, tornBytes: filled - end - 1 };
+  }
+}
+
+/** Bytes read into the buffer from an offset, fewer only at the end; undefined on a failure. */
+function fill(handle: ReadHandle, offset: number, buffer: Uint8Array): number | undefined {
+  let filled = 0;
+  while (filled < buffer.length) {
+    const read = handle.readAt(offset + filled, buffer.subarray(filled));
+    if (!read.ok) return undefined;
+    if (read.value === 0) break;
+    filled += read.value;
+  }
+  return filled;
+}
+
+function parseLine(bytes: Uint8Array): RecordLine | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const line: unknown = JSON.parse(text);
+    return isObject(line) && typeof line.type === "string" && typeof line.seq === "number"
+      ? line as RecordLine
+      : undefined;
+  } catch {
+    return undefined;
   }
 }
