@@ -74,7 +74,9 @@ export async function readLines(
     for (;;) {
       const { done, value } = await reader.read();
       const events = done ? splitter.end() : splitter.push(value);
-      if (!done && splitter.overBound) events.push({ type: "oversized", bytes: bytesMax });
+      if (!done && splitter.overBound) {
+        events.push({ type: "oversized", bytes: bytesMax, head: "", tail: "" });
+      }
       for (const event of events) if (!each(event)) return;
       if (done || splitter.overBound) return;
     }

@@ -85,3 +85,31 @@ export interface RunResult {
   /** Path of the record. */
   record: string;
 }
+
+/** Usage of an agent that did nothing, or of which nothing is known. */
+export const NO_USAGE: Readonly<UsageTotals> = {
+  steps: 0,
+  model_calls: 0,
+  tool_calls: 0,
+  tokens_in: 0,
+  tokens_out: 0,
+  tokens_cached: 0,
+  tokens_estimated: false,
+  cost: null,
+};
+
+/** The result of an agent that ended without one of its own. */
+export function failedResult(status: Status, reason: string): AgentResult {
+  return {
+    status,
+    abort: null,
+    reason,
+    retryable: false,
+    resumable: true,
+    partial: false,
+    result: null,
+    artifact: null,
+    verification: "none declared",
+    usage: { ...NO_USAGE },
+  };
+}

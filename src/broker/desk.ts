@@ -1,0 +1,184 @@
+/**
+ * Serves the loop Worker's messages. The Worker may be subverted: it names servers, checks and
+ * hooks that the operator declared, by name or place, and nothing else reaches a process.
+ */
+
+import {
+  CHECK_OUTPUT_BYTES_MAX,
+  COMMANDS_AT_ONCE_MAX,
+  HOOK_OUTPUT_BYTES_MAX,
+  HOOK_TIMEOUT_MS,
+} from "../core/limits.ts";
+import { isObject, type Json, parseJson } from "../core/json.ts";
+import { clip } from "../core/text.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+import type { FromAgent } from "../wire/control.ts";
+import type { AgentPayload } from "../wire/payload.ts";
+import type { AgentResult } from "../wire/result.ts";
+import type { CommandOutcome, FromWorker, HookOutcome, ToWorker } from "../wire/worker.ts";
+import { type CommandDeps, type CommandEnd, runCommand } from "./commands.ts";
+import type { Servers } from "./servers.ts";
+
+export interface DeskDeps extends Omit<CommandDeps, "workingDirectory"> {
+  payload: AgentPayload;
+  telemetry: TelemetryPort;
+  servers: Servers;
+  toSupervisor(frame: FromAgent): void;
+  toWorker(message: ToWorker, transfer?: Transferable[]): void;
+  /** The Worker's code runs. */
+  up(): void;
+  ended(result: AgentResult): void;
+}
+
+const FORWARDED: ReadonlySet<string> = new Set(["progress", "connected", "updated", "delivered"]);
+const REASON_CHARS_MAX = 2_000;
+
+export class Desk {
+  /** Whether any declared command was started. */
+  ranCommands = false;
+  readonly #deps: DeskDeps;
+  readonly #commandDeps: CommandDeps;
+  readonly #commands = new Map<number, AbortController>();
+  #up = false;
+
+  constructor(deps: DeskDeps) {
+    this.#deps = deps;
+    this.#commandDeps = { ...deps, workingDirectory: deps.payload.workingDirectory };
+  }
+
+  /** One message of the Worker; what it may not say is dropped. */
+  receive(raw: unknown): void {
+    if (!isObject(raw) || typeof raw.type !== "string") return;
+    const message = raw as unknown as FromWorker;
+    switch (message.type) {
+      case "up":
+        if (!this.#up) this.#deps.up();
+        this.#up = true;
+        break;
+      case "open_server":
+        void this.#openServer(message.id, String(message.server));
+        break;
+      case "run_check":
+        void this.#runCheck(message.id, message.index);
+        break;
+      case "run_hook":
+        void this.#runHook(message);
+        break;
+      case "cancel_command":
+        this.#commands.get(message.id)?.abort();
+        break;
+      case "request":
+        this.#deps.toSupervisor({
+          v: 1,
+          type: "request",
+          id: message.id,
+          op: message.op,
+          arguments: message.arguments,
+        });
+        break;
+      case "forward":
+        if (isObject(message.frame) && FORWARDED.has(message.frame.type)) {
+          this.#deps.toSupervisor({ ...message.frame, v: 1 });
+        }
+        break;
+      case "result":
+        this.#deps.ended(message.result);
+        break;
+    }
+  }
+
+  /** Ends every command under way. */
+  stop(): void {
+    for (const command of this.#commands.values()) command.abort();
+  }
+
+  async #openServer(id: number, name: string): Promise<void> {
+    const opened = await this.#deps.servers.open(name);
+    if (opened.ok) {
+      const { pid, port } = opened.value;
+      this.#deps.toWorker({ type: "server_opened", id, pid, port }, [port]);
+    } else this.#deps.toWorker({ type: "server_failed", id, ...opened.failure });
+  }
+
+  async #runCheck(id: number, index: number): Promise<void> {
+    const check = this.#deps.payload.task.checks[index];
+    const end: CommandEnd = check
+      ? await this.#run(id, check.command, check.timeoutMs, CHECK_OUTPUT_BYTES_MAX, null)
+      : notRun(`no check ${index}`);
+    const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
+    this.#deps.toWorker({ type: "command_ended", id, outcome });
+  }
+
+  async #runHook(message: Extract<FromWorker, { type: "run_hook" }>): Promise<void> {
+    const { id, event, index } = message;
+    const hooks = this.#deps.payload.hooks;
+    const command = Object.hasOwn(hooks, event) ? hooks[event][index] : undefined;
+    const end = command
+      ? await this.#run(
+        id,
+        command,
+        HOOK_TIMEOUT_MS,
+        HOOK_OUTPUT_BYTES_MAX,
+        JSON.stringify(message.input),
+      )
+      : notRun(`no hook ${event} ${index}`);
+    this.#deps.toWorker({ type: "hook_ended", id, outcome: hookOutcome(end) });
+  }
+
+  async #run(
+    id: number,
+    command: readonly string[],
+    timeoutMs: number,
+    outputBytesMax: number,
+    input: string | null,
+  ): Promise<CommandEnd> {
+    if (this.#commands.size >= COMMANDS_AT_ONCE_MAX || this.#commands.has(id)) {
+      return notRun(`more than ${COMMANDS_AT_ONCE_MAX} commands at once`);
+    }
+    const controller = new AbortController();
+    this.#commands.set(id, controller);
+    this.ranCommands = true;
+    const end = await runCommand(this.#commandDeps, {
+      command,
+      timeoutMs,
+      outputBytesMax,
+      input,
+      signal: controller.signal,
+      thorough: input === null,
+    });
+    this.#commands.delete(id);
+    return end;
+  }
+}
+
+/** How a hook's end reads (contract 9). */
+export function hookOutcome(end: CommandEnd): HookOutcome {
+  const { durationMs } = end;
+  const reason = clip(end.stderr.trim(), REASON_CHARS_MAX);
+  if (end.exitCode === 2) return { verdict: "block", replacement: null, reason, durationMs };
+  if (end.exitCode !== 0) {
+    const why = end.failure ?? (end.timedOut ? "timed out" : `exit ${end.exitCode ?? "by signal"}`);
+    return {
+      verdict: "failed",
+      replacement: null,
+      reason: reason ? `${why}: ${reason}` : why,
+      durationMs,
+    };
+  }
+  // What is no JSON is talk, not a replacement.
+  const parsed = parseJson(end.stdout);
+  const replacement: Json | null = parsed.ok ? parsed.value : null;
+  return { verdict: "continue", replacement, reason, durationMs };
+}
+
+function notRun(failure: string): CommandEnd {
+  const outcome: CommandOutcome = {
+    exitCode: null,
+    timedOut: false,
+    output: "",
+    totalBytes: 0,
+    failure,
+    durationMs: 0,
+  };
+  return { ...outcome, stdout: "", stderr: "" };
+}

@@ -1,0 +1,42 @@
+/** The end of the agent's process group, and of what left it. */
+
+import { isAlive, treeOfGroup } from "../core/process_tree.ts";
+import type { ProcessRow } from "../ports/process.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+import type { BrokerPorts } from "./ports.ts";
+import { within } from "./servers.ts";
+
+/** How long the process table may take before the group dies without it. */
+const TABLE_WAIT_MS = 300;
+
+/** Kills the group with SIGKILL, this process included; what left the group first. */
+export async function endGroup(ports: BrokerPorts, groupId: number): Promise<void> {
+  const { process, clock } = ports;
+  let rows: ProcessRow[] = [];
+  await within(clock, TABLE_WAIT_MS, process.table().then((table) => rows = table));
+  for (const row of treeOfGroup(rows, groupId)) {
+    if (row.groupId !== groupId) process.signal(row.pid, "SIGKILL");
+  }
+  process.signalGroup(groupId, "SIGKILL");
+  // Without process groups nobody killed us yet.
+  ports.self.exit(1);
+}
+
+/** Kills what was seen of the group and below it, but for this process: all servers are closed. */
+export function sweepGroup(
+  ports: BrokerPorts,
+  seen: readonly ProcessRow[],
+  telemetry: TelemetryPort,
+): void {
+  const own = ports.self.pid;
+  for (const row of treeOfGroup(seen, own)) {
+    if (row.pid === own || !isAlive(row)) continue;
+    if (ports.process.signal(row.pid, "SIGKILL") === "sent" && row.groupId !== own) {
+      telemetry.emit("subagent.signal", {
+        signal: "SIGKILL",
+        child_pid: row.pid,
+        why: "left the agent's process group",
+      }, "warn");
+    }
+  }
+}

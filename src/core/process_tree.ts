@@ -1,0 +1,60 @@
+/** Who descends from whom in a process table. Pure: the table is the process port's. */
+
+/** What of a process's row says whose it is. */
+export interface TreeRow {
+  pid: number;
+  parentPid: number;
+  groupId: number;
+  /** As `ps` writes it: `Z` first for a zombie. */
+  state: string;
+}
+
+/** Everything below the given processes, deepest last, without them. */
+export function descendantsOf<Row extends TreeRow>(
+  rows: readonly Row[],
+  roots: readonly number[],
+): Row[] {
+  const children = new Map<number, Row[]>();
+  for (const row of rows) {
+    const siblings = children.get(row.parentPid);
+    if (siblings) siblings.push(row);
+    else children.set(row.parentPid, [row]);
+  }
+  const found: Row[] = [];
+  const seen = new Set<number>(roots);
+  let level = [...roots];
+  while (level.length > 0) {
+    const next: number[] = [];
+    for (const pid of level) {
+      for (const row of children.get(pid) ?? []) {
+        if (seen.has(row.pid)) continue;
+        seen.add(row.pid);
+        found.push(row);
+        next.push(row.pid);
+      }
+    }
+    level = next;
+  }
+  return found;
+}
+
+/** What belongs to a group and everything below it; the leader of the group included. */
+export function treeOfGroup<Row extends TreeRow>(rows: readonly Row[], groupId: number): Row[] {
+  const members = rows.filter((row) => row.groupId === groupId || row.pid === groupId);
+  const pids = new Set(members.map((row) => row.pid));
+  const below = descendantsOf(rows, [...pids]).filter((row) => !pids.has(row.pid));
+  return [...members, ...below];
+}
+
+/** Members of a group whose parent is neither in the group nor its leader: left by the dead. */
+export function orphansOf<Row extends TreeRow>(rows: readonly Row[], groupId: number): Row[] {
+  const members = new Set(rows.filter((row) => row.groupId === groupId).map((row) => row.pid));
+  return rows.filter((row) =>
+    row.groupId === groupId && row.pid !== groupId && !members.has(row.parentPid)
+  );
+}
+
+/** Zombies are dead: only their parent has yet to ask. */
+export function isAlive(row: TreeRow): boolean {
+  return !row.state.startsWith("Z");
+}
