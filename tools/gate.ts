@@ -53,6 +53,7 @@ const STEPS: Step[] = [
       "--clean",
       "src",
       "tools",
+      "examples",
       "tests",
     ],
   },
