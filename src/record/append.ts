@@ -56,7 +56,7 @@ export function openRecord(
   mode: RecordMode,
 ): Outcome<RecordWriter, RecordFailure> {
   const path = `${deps.directory}/${RECORD_FILE}`;
-  let existing: Existing = { offsets: [], bytes: 0, hash: CHAIN_START, tornBytes: 0, last: null };
+  let existing = nothing();
   if (mode === "new") {
     const made = deps.files.makeDirectory(deps.directory);
     if (!made.ok) return failed(recordFailure(made.failure));
@@ -78,6 +78,8 @@ export function openRecord(
 
 interface Existing {
   offsets: number[];
+  /** Line of each call's observation, by the call's id. */
+  calls: Map<string, number>;
   bytes: number;
   /** Of the last line. */
   hash: string;
@@ -85,8 +87,19 @@ interface Existing {
   last: RecordLine | null;
 }
 
+function nothing(): Existing {
+  return {
+    offsets: [],
+    calls: new Map(),
+    bytes: 0,
+    hash: CHAIN_START,
+    tornBytes: 0,
+    last: null,
+  };
+}
+
 function scan(deps: RecordDeps, path: string): Outcome<Existing, RecordFailure> {
-  const found: Existing = { offsets: [], bytes: 0, hash: CHAIN_START, tornBytes: 0, last: null };
+  const found = nothing();
   for (const item of readRecord(deps.files, path)) {
     if (item.kind === "fault") {
       const kind = item.fault.kind === "unreadable" ? "missing" : "corrupt";
@@ -101,6 +114,7 @@ function scan(deps: RecordDeps, path: string): Outcome<Existing, RecordFailure> 
       continue;
     }
     found.offsets.push(item.offset);
+    noteCall(found.calls, item.line.type, item.line, item.line.seq);
     found.bytes = item.offset + item.bytes + 1;
     found.hash = item.hash;
     found.last = item.line;
@@ -130,6 +144,7 @@ export class RecordWriter {
   #bufferedBytes = 0;
   /** Offset of each line by `seq - 1`, buffered lines included. */
   readonly #offsets: number[];
+  readonly #calls: Map<string, number>;
   #hash: string;
   #lastType: string | null;
   #flushed: { lines: number; bytes: number; hash: string; lastType: string | null };
@@ -146,6 +161,7 @@ export class RecordWriter {
     this.#durability = deps.durability;
     this.#handle = handle;
     this.#offsets = existing.offsets;
+    this.#calls = existing.calls;
     this.#hash = existing.hash;
     this.#lastType = existing.last?.type ?? null;
     this.#flushed = {
@@ -178,6 +194,7 @@ export class RecordWriter {
       `"type":${JSON.stringify(type)}${this.#renderPayload(payload)},"prev":"${this.#hash}"}`;
     this.#hold(line);
     this.#lastType = type;
+    noteCall(this.#calls, type, payload, seq);
     return seq;
   }
 
@@ -229,6 +246,14 @@ export class RecordWriter {
     const bytes = new Uint8Array(end - start);
     const read = readFully(this.#reader, start, bytes);
     return read.ok ? parseOwn(bytes, seq) : failed(recordFailure(read.failure));
+  }
+
+  /** The line with the last observation of a call, by the call's id. */
+  readObserved(call: string): Outcome<RecordLine, RecordFailure> {
+    const seq = this.#calls.get(call);
+    return seq === undefined || seq >= this.nextSeq
+      ? failed({ class: "missing", message: `Cannot read call ${call}: it has no observation` })
+      : this.readLine(seq);
   }
 
   /** Flushes and closes; a second call does nothing. */
@@ -306,6 +331,12 @@ export class RecordWriter {
     this.#unsynced = false;
     return success(undefined);
   }
+}
+
+function noteCall(calls: Map<string, number>, type: string, line: object, seq: number): void {
+  if (type !== "call.observed") return;
+  const { call } = line as { call?: unknown };
+  if (typeof call === "string") calls.set(call, seq);
 }
 
 /** Fills a buffer from an offset, or fails with `other` where the file ends before. */

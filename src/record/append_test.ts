@@ -154,9 +154,19 @@ Deno.test("RecordWriter.readLine: gives held lines, written lines and lines of b
       return line.ok ? [line.value.seq, line.value.type] : null;
     });
     assert.deepEqual(types, [[1, "old"], [2, "written"], [3, "held"], [4, "held"]]);
+    assert.equal(writer.readObserved("c1-1").ok, false);
+    writer.append("call.observed", { call: "c1-1", n: 5 }, 0);
+    writer.append("call.observed", { call: "c1-2", n: 6 }, 0);
+    writer.append("other", { call: "c1-1" }, 0);
+    const observed = writer.readObserved("c1-1");
+    assert.equal(observed.ok && observed.value.n, 5);
     assert.equal(writer.readLine(0).ok, false);
-    assert.equal(writer.readLine(5).ok, false);
+    assert.equal(writer.readLine(8).ok, false);
     writer.close();
+    const again = open(directory, "append");
+    const kept = again.readObserved("c1-2");
+    assert.equal(kept.ok && kept.value.n, 6);
+    again.close();
   }));
 
 Deno.test("RecordWriter: any payload is read back as it was, whatever is flushed when", () =>

@@ -22,16 +22,8 @@ export const ARTIFACTS_DIRECTORY = "artifacts";
 /** An artifact's id: the name of its file. */
 export const ARTIFACT_ID = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
-/** An id of this form names the observation on that line of the record. */
-const RECORD_ID = /^line-([1-9]\d{0,9})$/;
-
 /** The largest artifact that is ever kept. */
 export const ARTIFACT_BYTES_MAX = TOOL_RESULT_BYTES_MAX;
-
-/** The id by which the observation on a line of the record can be read again. */
-export function recordArtifactId(seq: number): string {
-  return `line-${seq}`;
-}
 
 /** Why there is no artifact to read. */
 export interface ArtifactFailure {
@@ -63,29 +55,32 @@ export interface ArtifactMatches {
   total: number;
 }
 
-/** What {@link Artifacts} needs. `readLine` reads a line of the agent's own record. */
+/**
+ * What {@link Artifacts} needs. `readObserved` reads the record's line of a call, by the call's id:
+ * what no file holds is read again from there.
+ */
 export interface ArtifactDeps {
   files: FilesPort;
   directory: string;
-  readLine?: (seq: number) => Outcome<RecordLine, { message: string }>;
+  readObserved?: (call: string) => Outcome<RecordLine, { message: string }>;
 }
 
 /** The artifacts of one agent. Written once, never changed. */
 export class Artifacts {
   readonly #files: FilesPort;
   readonly #directory: string;
-  readonly #readLine: ArtifactDeps["readLine"];
+  readonly #readObserved: ArtifactDeps["readObserved"];
   #made = false;
 
   constructor(deps: ArtifactDeps) {
     this.#files = deps.files;
     this.#directory = `${deps.directory}/${ARTIFACTS_DIRECTORY}`;
-    this.#readLine = deps.readLine;
+    this.#readObserved = deps.readObserved;
   }
 
   /** Keeps a content under an id that is new. `content` is masked by then. */
   write(id: string, content: string | Uint8Array): Outcome<void, ArtifactFailure> {
-    if (!ARTIFACT_ID.test(id) || RECORD_ID.test(id)) return failed(badId(id));
+    if (!ARTIFACT_ID.test(id)) return failed(badId(id));
     if (!this.#made) {
       const made = this.#files.makeDirectory(this.#directory);
       if (!made.ok) return failed(artifactFailure(id, made.failure));
@@ -177,12 +172,14 @@ export class Artifacts {
   }
 
   #open(id: string): Outcome<Source, ArtifactFailure> {
-    const ofRecord = RECORD_ID.exec(id);
-    if (ofRecord) return this.#openLine(id, Number(ofRecord[1]));
     if (!ARTIFACT_ID.test(id)) return failed(badId(id));
     const path = `${this.#directory}/${id}`;
     const stat = this.#files.lstat(path);
-    if (!stat.ok) return failed(artifactFailure(id, stat.failure));
+    if (!stat.ok) {
+      return stat.failure.class === "not_found"
+        ? this.#openObserved(id)
+        : failed(artifactFailure(id, stat.failure));
+    }
     if (stat.value.kind !== "file") return failed(badId(id));
     const handle = this.#files.openRead(path);
     if (!handle.ok) return failed(artifactFailure(id, handle.failure));
@@ -193,11 +190,9 @@ export class Artifacts {
     });
   }
 
-  #openLine(id: string, seq: number): Outcome<Source, ArtifactFailure> {
-    const line = this.#readLine?.(seq);
-    if (!line?.ok || line.value.type !== "call.observed") {
-      return failed({ class: "not_found", message: `There is no artifact ${id}` });
-    }
+  #openObserved(id: string): Outcome<Source, ArtifactFailure> {
+    const line = this.#readObserved?.(id);
+    if (!line?.ok) return failed({ class: "not_found", message: `There is no artifact ${id}` });
     const bytes = new TextEncoder().encode(observationText(line.value.observation));
     return success({
       total: bytes.length,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { success } from "../core/outcome.ts";
+import { failed, success } from "../core/outcome.ts";
 import { systemFiles } from "../sys/files.ts";
 import type { RecordLine } from "../wire/record.ts";
-import { Artifacts, observationText, recordArtifactId } from "./artifacts.ts";
+import { Artifacts, observationText } from "./artifacts.ts";
 
 async function withArtifacts(
   run: (artifacts: Artifacts, directory: string) => void,
@@ -22,8 +22,7 @@ async function withArtifacts(
     const artifacts = new Artifacts({
       files: systemFiles,
       directory,
-      readLine: (seq) =>
-        seq === 7 ? success(observed) : success({ ...observed, seq, type: "turn.judged" }),
+      readObserved: (call) => call === "c3-1" ? success(observed) : failed({ message: "none" }),
     });
     run(artifacts, directory);
   } finally {
@@ -103,7 +102,7 @@ Deno.test("Artifacts.search: lines with their number and offset, bounded", () =>
 
 Deno.test("Artifacts: ids cannot leave the directory, contents cannot be replaced", () =>
   withArtifacts((artifacts, directory) => {
-    for (const id of ["", ".", "..", "../x", "a/b", "/etc/passwd", "a\0", ".hidden", "line-3"]) {
+    for (const id of ["", ".", "..", "../x", "a/b", "/etc/passwd", "a\0", ".hidden"]) {
       const written = artifacts.write(id, "x");
       assert.equal(!written.ok && written.failure.class, "bad_id", id);
     }
@@ -123,11 +122,14 @@ Deno.test("Artifacts: ids cannot leave the directory, contents cannot be replace
 
 Deno.test("Artifacts: an old observation is read from the record", () =>
   withArtifacts((artifacts) => {
-    const page = artifacts.read(recordArtifactId(7));
+    const page = artifacts.read("c3-1");
     assert.equal(page.ok && page.value.text, "old words");
-    const found = artifacts.search(recordArtifactId(7), "WORDS");
+    const found = artifacts.search("c3-1", "WORDS");
     assert.equal(found.ok && found.value.found, 1);
-    assert.equal(artifacts.read(recordArtifactId(8)).ok, false);
+    assert.equal(artifacts.read("c3-2").ok, false);
+    artifacts.write("c3-1", "the whole of it");
+    const whole = artifacts.read("c3-1");
+    assert.equal(whole.ok && whole.value.text, "the whole of it");
   }));
 
 Deno.test("observationText: parts, structure, or the message", () => {
