@@ -35,7 +35,8 @@ export interface CheckOutcome {
   ms: number;
 }
 
-export type CheckPhase = "before" | "turn" | "final";
+/** `stop`: the `on_stop` hooks, asked when everything else passed. */
+export type CheckPhase = "before" | "turn" | "final" | "stop";
 
 /** Events. `at`: monotonic milliseconds since the run started. */
 export type AgentEvent =
@@ -48,6 +49,8 @@ export type AgentEvent =
       limits: Limits;
       model: ModelFacts;
       notes: boolean;
+      /** `on_stop` hooks that are asked before a final is accepted. */
+      stop_hooks: number;
       self_tools: { subagents: boolean; subscribe: boolean };
       warm: boolean;
       configuration: JsonObject;
@@ -79,6 +82,8 @@ export type AgentEvent =
       /** Bytes of the whole content. */
       bytes: number;
       ms: number;
+      /** Set when the call started a subagent that its parent owns and has not awaited. */
+      child: { id: string; path: string } | null;
     }
     | { type: "summary.made"; text: string; usage: Usage; ms: number }
     | { type: "summary.failed"; failure: ModelFailure; ms: number }

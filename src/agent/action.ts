@@ -1,0 +1,152 @@
+/**
+ * From a model's reply to a proposal (contract 5): calls, a final, a refusal, or nothing legal. The
+ * model proposes; what is legal is decided here, before anything is executed.
+ */
+
+import { isObject, type JsonObject, parseJson } from "../core/json.ts";
+import { INVALID_ECHO_CHARS_MAX } from "../core/limits.ts";
+import { clip } from "../core/text.ts";
+import type { FinishReason, ToolCall } from "../ports/model.ts";
+import type { Tool } from "../ports/tools.ts";
+import { findAction } from "./json_action.ts";
+import { schemaFaults } from "./schema.ts";
+
+/** One call as proposed; `fault` says why it is not legal, null if it is. */
+export interface ProposedCall {
+  /** The id on the wire: the model's own, or ours where it gave none or gave one twice. */
+  wireId: string;
+  wireName: string;
+  rawArguments: string;
+  tool: Tool | null;
+  /** Empty where they do not parse as an object. */
+  arguments: JsonObject;
+  fault: string | null;
+}
+
+export type Proposal =
+  | { kind: "calls"; text: string; calls: ProposedCall[]; viaJson: boolean }
+  | { kind: "final"; text: string; value: { json: import("../core/json.ts").Json } | null }
+  | { kind: "refused"; text: string; reason: string }
+  /** The reply was cut off at the output limit. */
+  | { kind: "cut"; text: string; calls: number }
+  | { kind: "invalid"; text: string; why: string; echo: string };
+
+export interface Reply {
+  text: string;
+  calls: readonly ToolCall[];
+  finish: FinishReason;
+  refusal: string | null;
+}
+
+export interface Scope {
+  /** By wire name. */
+  tools: ReadonlyMap<string, Tool>;
+  /** What the configuration asks for, and what is in force. */
+  configured: "auto" | "native" | "json";
+  mode: "native" | "json";
+  step: number;
+}
+
+/** Reads a reply. */
+export function readProposal(reply: Reply, scope: Scope): Proposal {
+  const { text } = reply;
+  if (reply.refusal !== null || reply.finish === "refusal") {
+    return { kind: "refused", text, reason: reply.refusal ?? (text || "the model refused") };
+  }
+  if (reply.finish === "repetition") {
+    return invalid(text, "the reply only repeated itself and was cut off");
+  }
+  if (reply.finish === "length") return { kind: "cut", text, calls: reply.calls.length };
+  if (reply.calls.length > 0) {
+    return { kind: "calls", text, calls: readCalls(reply.calls, scope), viaJson: false };
+  }
+  if (text.trim() === "") return invalid("", "the reply was empty");
+  return readText(text, scope);
+}
+
+function readText(text: string, scope: Scope): Proposal {
+  const found = scope.mode === "json" || scope.configured === "auto" ? findAction(text) : null;
+  if (found === null) {
+    return scope.mode === "json"
+      ? invalid(text, "the reply held no action; reply with exactly one JSON object as described")
+      : { kind: "final", text, value: null };
+  }
+  const { action } = found;
+  if (scope.mode === "native" && !isWholeReply(text, found.start, found.end, action, scope)) {
+    return { kind: "final", text, value: null };
+  }
+  if (action.kind === "refused") return { kind: "refused", text, reason: action.reason };
+  if (action.kind === "final") return { kind: "final", text, value: { json: action.result } };
+  const call = { id: "", name: action.tool, arguments: JSON.stringify(action.arguments) };
+  return { kind: "calls", text, calls: readCalls([call], scope), viaJson: true };
+}
+
+/**
+ * In native mode an action object counts only if it is what the reply is about: a prose answer that
+ * quotes one is an answer.
+ */
+function isWholeReply(
+  text: string,
+  start: number,
+  end: number,
+  action: { kind: string; tool?: string },
+  scope: Scope,
+): boolean {
+  const around = text.slice(0, start).trim().length + text.slice(end).trim().length;
+  if (around > 400) return false;
+  return action.kind !== "tool" || scope.tools.has(action.tool ?? "");
+}
+
+/** Gives every call an id of its own and says which calls are legal. */
+export function readCalls(calls: readonly ToolCall[], scope: Scope): ProposedCall[] {
+  const seen = new Set<string>();
+  return calls.map((call, index) => {
+    const usable = /^[A-Za-z0-9_-]{1,64}$/.test(call.id) && !seen.has(call.id);
+    let wireId = usable ? call.id : `call_${scope.step}_${index + 1}`;
+    while (seen.has(wireId)) wireId += "_";
+    seen.add(wireId);
+    return { wireId, wireName: call.name, rawArguments: call.arguments, ...judgeCall(call, scope) };
+  });
+}
+
+function judgeCall(
+  call: ToolCall,
+  scope: Scope,
+): Pick<ProposedCall, "tool" | "arguments" | "fault"> {
+  const tool = scope.tools.get(call.name) ?? null;
+  if (tool === null) {
+    return {
+      tool,
+      arguments: {},
+      fault: `no tool named ${JSON.stringify(clip(call.name, 80))} is in scope`,
+    };
+  }
+  const parsed = parseJson(call.arguments.trim() === "" ? "{}" : call.arguments);
+  if (!parsed.ok) {
+    return {
+      tool,
+      arguments: {},
+      fault: `the arguments are not JSON (${clip(parsed.failure.message, 120)}): ${echo(call.arguments)}`,
+    };
+  }
+  if (!isObject(parsed.value)) {
+    return { tool, arguments: {}, fault: `the arguments are not an object: ${echo(call.arguments)}` };
+  }
+  const faults = schemaFaults(tool.inputSchema, parsed.value);
+  return {
+    tool,
+    arguments: parsed.value,
+    fault: faults.length === 0
+      ? null
+      : `the arguments do not fit the tool's schema: ${clip(faults.join("; "), INVALID_ECHO_CHARS_MAX)}`,
+  };
+}
+
+function invalid(text: string, why: string): Proposal {
+  return { kind: "invalid", text, why, echo: clip(text, INVALID_ECHO_CHARS_MAX) };
+}
+
+/** A piece of what the model wrote, short enough to be shown back. */
+function echo(text: string): string {
+  return clip(text, INVALID_ECHO_CHARS_MAX);
+}

@@ -1,0 +1,168 @@
+/** Assembling a turn: levers, estimate, stop checks, and the request that goes out. */
+
+import { fnv64 } from "../core/hash.ts";
+import { CATALOGUE_BYTES_MAX } from "../core/limits.ts";
+import { byteLength } from "../core/text.ts";
+import type { ToolSpec } from "../ports/model.ts";
+import { selfTools } from "../selftools/specs.ts";
+import { estimateTokens } from "./budget.ts";
+import { renderCatalogue } from "./catalogue.ts";
+import { planCompaction } from "./compaction.ts";
+import {
+  contextHash,
+  noteOnLast,
+  projectMessages,
+  rewriteAll,
+  stubStale,
+  transcriptBytes,
+} from "./context.ts";
+import { stopRun } from "./ending.ts";
+import { childNote, lastNote, systemPrompt } from "./prompt.ts";
+import { toJsonMode } from "./json_mode.ts";
+import { type AgentState, spent } from "./state.ts";
+import type { Action, PlannedRequest } from "./step.ts";
+import { stopBeforeCall } from "./stops.ts";
+import { childLines } from "./turn.ts";
+
+/** Renews everything that depends on which tools and resources there are. */
+export function refreshScope(state: AgentState): void {
+  const own = selfTools({
+    resources: state.resources.length > 0,
+    artifacts: state.listed.length > 0 || state.selfTools.subagents,
+    notes: state.notes,
+    subagents: state.selfTools.subagents,
+    subscribe: state.selfTools.subscribe,
+  });
+  const all = [...state.listed, ...own];
+  state.tools = new Map(all.map((tool) => [tool.wireName, tool]));
+  state.specs = all.map((tool): ToolSpec => ({
+    name: tool.wireName,
+    description: tool.description,
+    inputSchema: tool.inputSchema,
+  }));
+  state.system = systemPrompt({
+    task: state.task,
+    limits: state.limits,
+    tools: all,
+    toolMode: state.toolMode,
+    catalogue: renderCatalogue(state.resources, CATALOGUE_BYTES_MAX),
+    notes: state.notes,
+  });
+  const offered = state.toolMode === "native" ? JSON.stringify(state.specs) : "";
+  state.prefixBytes = byteLength(state.system) + byteLength(offered);
+  state.prefixHash = fnv64(state.system + "\n" + offered);
+}
+
+/** The endpoint takes no tools: actions are JSON objects in text from here on. */
+export function useJsonMode(state: AgentState): void {
+  state.toolMode = "json";
+  rewriteAll(state.transcript, toJsonMode);
+  refreshScope(state);
+}
+
+/** Tokens at which the context is compacted: a share of the window, and room for the reply. */
+export function compactionMark(state: AgentState): number {
+  const { context_window, max_output_tokens } = state.model;
+  return Math.floor(
+    Math.min(context_window * state.limits.compactAt, context_window - max_output_tokens),
+  );
+}
+
+/** Bytes of the whole next prompt. */
+export function promptBytes(state: AgentState): number {
+  return state.prefixBytes + transcriptBytes(state.transcript);
+}
+
+/** Tokens of the next prompt, as estimated. */
+export function estimateNext(state: AgentState): number {
+  return estimateTokens(promptBytes(state), state.lastPrompt);
+}
+
+/**
+ * From a judged turn to the next call: what subagents brought, lever 1, compaction if the estimate
+ * is over the mark, the stop checks, the announcement of a last turn, the request.
+ */
+export function assemble(state: AgentState, out: Action[]): void {
+  if (state.ended.length > 0) {
+    noteOnLast(state.transcript, childNote(childLines(state.ended)));
+    state.ended = [];
+  }
+  const stubbed = stubStale(state.transcript, state.limits.keepVerbatim);
+  if (stubbed.length > 0) {
+    out.push({
+      do: "append",
+      decision: { type: "context.stubbed", step: state.counters.steps + 1, calls: stubbed },
+    });
+  }
+  if (estimateNext(state) >= state.markTokens) planCompaction(state, out);
+  else callModel(state, out);
+}
+
+/** Checks and sends the turn's request. */
+export function callModel(state: AgentState, out: Action[]): void {
+  const estimate = estimateNext(state);
+  const used = spent(state);
+  const stop = stopBeforeCall(state.limits, used, state.cancel, estimate, estimateCost(state, estimate));
+  if (stop !== null) return stopRun(state, stop, out);
+  if (state.last === null) {
+    state.last = lastReason(state, estimate);
+    if (state.last !== null) noteOnLast(state.transcript, lastNote(state.last));
+  }
+  const request = planRequest(state, "turn");
+  state.contextHash = contextHash(state.prefixHash, state.transcript);
+  out.push({
+    do: "append",
+    decision: {
+      type: "model.requested",
+      step: state.counters.steps + 1,
+      purpose: "turn",
+      context_hash: state.contextHash,
+      estimate,
+      messages: request.messages.length,
+      last: state.last,
+    },
+  });
+  out.push({ do: "callModel", request });
+  state.phase = { tag: "calling" };
+}
+
+/** Why the coming call is the last that a budget allows; null if it is not. */
+function lastReason(state: AgentState, estimate: number): string | null {
+  const used = spent(state);
+  const { limits } = state;
+  if (used.steps + 1 >= limits.maxSteps) return `turn ${limits.maxSteps} of ${limits.maxSteps}`;
+  if (used.tokens + 2 * estimate >= limits.maxTokens) {
+    return `${used.tokens} of ${limits.maxTokens} tokens are used`;
+  }
+  if (
+    limits.maxCost !== null && used.cost !== null &&
+    used.cost + 2 * estimateCost(state, estimate) >= limits.maxCost
+  ) return `${used.cost.toFixed(4)} of ${limits.maxCost} USD are spent`;
+  return null;
+}
+
+/** USD of the next prompt, uncached: the cautious side. */
+function estimateCost(state: AgentState, estimate: number): number {
+  const { prices } = state.model;
+  return prices === null ? 0 : estimate * prices.input / 1e6;
+}
+
+/** The request as it goes to the model port. */
+export function planRequest(state: AgentState, purpose: "turn" | "summary"): PlannedRequest {
+  const native = state.toolMode === "native" && purpose === "turn";
+  return {
+    purpose,
+    step: state.counters.steps + 1,
+    system: state.system,
+    messages: projectMessages(state.transcript),
+    tools: native ? state.specs : [],
+    toolChoice: state.last === null && purpose === "turn" ? "auto" : "none",
+    outputSchema: purpose === "turn" && state.toolMode === "native" ? state.task.outputSchema : null,
+  };
+}
+
+/** The endpoint said the request is too long: believe it, and compact whatever the estimate says. */
+export function forceCompaction(state: AgentState, out: Action[]): void {
+  state.markTokens = Math.max(1, Math.min(state.markTokens, Math.floor(estimateNext(state) * 0.9)));
+  planCompaction(state, out);
+}

@@ -1,0 +1,123 @@
+/** How a stretch of a run begins: fresh, resumed from a record, or by a delivery to a warm session. */
+
+import type { Part } from "../ports/model.ts";
+import { emptyCounters } from "./budget.ts";
+import { noteOnLast, pushMessage, startTranscript } from "./context.ts";
+import type { AgentEvent } from "./event.ts";
+import { resumeNote, seedText } from "./prompt.ts";
+import { assemble, compactionMark } from "./assemble.ts";
+import type { AgentState } from "./state.ts";
+import type { Action } from "./step.ts";
+import { abandonTurn } from "./turn.ts";
+
+type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
+
+/** A fresh run. */
+export function beginRun(state: AgentState, event: EventOf<"run.started">, out: Action[]): void {
+  state.identity = event.identity;
+  state.task = event.task;
+  state.limits = event.limits;
+  state.model = event.model;
+  state.notes = event.notes;
+  state.warm = event.warm;
+  state.stopHooks = event.stop_hooks;
+  state.selfTools = event.self_tools;
+  state.toolMode = event.model.tool_mode === "json" ? "json" : "native";
+  state.startedAt = event.at;
+  state.counters = emptyCounters(event.model.prices !== null);
+  state.markTokens = compactionMark(state);
+  state.transcript = startTranscript(firstParts(state));
+  state.phase = { tag: "starting", resumed: false };
+  out.push({ do: "connect" });
+}
+
+/** Instruction and seeds: what the first user message begins with, whatever compaction does. */
+export function firstParts(state: AgentState): Part[] {
+  const parts: Part[] = [{ type: "text", text: state.task.instruction }];
+  for (const seed of state.task.seeds) {
+    const body = seed.text ?? `(read it with resource_read: ${seed.resource ?? ""})`;
+    parts.push({ type: "text", text: seedText(seed.label, body) });
+  }
+  return parts;
+}
+
+/** A run that stopped short, or was cut, goes on from its record. */
+export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out: Action[]): void {
+  const strategy = resumeStrategy(state);
+  abandonTurn(state, out);
+  state.limits = event.limits;
+  state.cancel = null;
+  state.startedAt = event.at;
+  state.progress.idle = 0;
+  state.progress.failing = 0;
+  state.progress.attempts.clear();
+  state.progress.attemptsHigh = 0;
+  state.compactions = 0;
+  state.shortened = false;
+  state.last = null;
+  state.turn = null;
+  noteOnLast(state.transcript, resumeNote(strategy));
+  state.phase = { tag: "starting", resumed: true };
+  out.push({ do: "connect" });
+}
+
+/** What the model is told to change, after the reason of the end. */
+function resumeStrategy(state: AgentState): string {
+  if (state.phase.tag !== "stopped") {
+    return "Calls that were on their way are marked unknown: read the state before repeating one.";
+  }
+  const { result } = state.phase;
+  switch (result.status) {
+    case "exhausted_tokens":
+      return "The token budget was used up: change your strategy and spend less per turn, do not just go on.";
+    case "exhausted_steps":
+      return "The turns were used up while you were working: go on, more directly.";
+    case "deadline":
+      return `The time was used up. The slow part was: ${slowestCalls(state)}. Avoid it or use it sparingly.`;
+    case "stalled":
+    case "loop_detected":
+      return "You were going in circles: take another way than before.";
+    default:
+      return "Calls that were on their way are marked unknown: read the state before repeating one.";
+  }
+}
+
+function slowestCalls(state: AgentState): string {
+  const slow = [...state.slowest].map(({ name, ms }) => `${name} ${Math.round(ms)} ms`);
+  return slow.length === 0 ? "the model's own replies" : slow.join(", ");
+}
+
+/** A warm session takes the next delivery: same transcript and evidence, its limits anew. */
+export function continueSession(
+  state: AgentState,
+  event: EventOf<"delivered">,
+  out: Action[],
+): void {
+  const { counters } = state;
+  state.base = {
+    steps: counters.steps,
+    tokens: counters.tokensIn + counters.tokensOut,
+    calls: counters.toolCalls,
+    cost: counters.cost ?? 0,
+  };
+  state.startedAt = event.at;
+  state.cancel = null;
+  state.progress.idle = 0;
+  state.progress.failing = 0;
+  state.progress.attempts.clear();
+  state.progress.attemptsHigh = 0;
+  state.compactions = 0;
+  state.shortened = false;
+  state.last = null;
+  state.verification = null;
+  state.lastText = "";
+  const { instruction, uris } = event.delivery;
+  const changed = uris.length === 0 ? "" : `\nChanged:\n${uris.map((uri) => `- ${uri}`).join("\n")}`;
+  pushMessage(
+    state.transcript,
+    { role: "user", parts: [{ type: "text", text: `${instruction}${changed}` }] },
+    counters.steps,
+    null,
+  );
+  assemble(state, out);
+}

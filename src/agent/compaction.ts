@@ -1,0 +1,121 @@
+/**
+ * Lever 2: one summarising call that replaces prose only (contract 6). The rebuilt context is the
+ * task, the evidence ledger word for word, the summary, and the last results as they were. At most
+ * two tries; what does not fit then ends the run as `exhausted_tokens`, reason `context`.
+ */
+
+import { dropOld, noteOnLast, projectMessages, setFirst, transcriptBytes } from "./context.ts";
+import { byteLength } from "../core/text.ts";
+import { callModel, compactionMark, estimateNext, planRequest } from "./assemble.ts";
+import { firstParts } from "./begin.ts";
+import { recordUsage } from "./budget.ts";
+import { stopRun } from "./ending.ts";
+import type { AgentEvent } from "./event.ts";
+import { renderLedger } from "./ledger.ts";
+import { compactedPreface, lastNote, SUMMARY_REQUEST } from "./prompt.ts";
+import { type AgentState, spent } from "./state.ts";
+import type { Action } from "./step.ts";
+import { stopBeforeCall } from "./stops.ts";
+import { contextHash } from "./context.ts";
+
+type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
+
+const COMPACTIONS_MAX = 2;
+/** The ledger may take an eighth of the window; four bytes a token. */
+const LEDGER_SHARE = 1 / 8;
+const BYTES_PER_TOKEN = 4;
+
+/** Decides how to get under the mark: summarise, drop without a summary, or end the run. */
+export function planCompaction(state: AgentState, out: Action[]): void {
+  if (state.compactions >= COMPACTIONS_MAX) return endForContext(state, out);
+  state.compactions++;
+  const steps = new Set(state.transcript.entries.map((entry) => entry.step));
+  // With one turn or none there is no prose that could be replaced: only pinned content is left.
+  if (steps.size < 2) return endForContext(state, out);
+  if (state.compactions > 1) return rebuild(state, null, out);
+  const estimate = estimateNext(state);
+  const stop = stopBeforeCall(state.limits, spent(state), state.cancel, estimate, 0);
+  if (stop !== null) return stopRun(state, stop, out);
+  const request = planRequest(state, "summary");
+  out.push({
+    do: "append",
+    decision: {
+      type: "model.requested",
+      step: state.counters.steps + 1,
+      purpose: "summary",
+      context_hash: contextHash(state.prefixHash, state.transcript),
+      estimate,
+      messages: request.messages.length + 1,
+      last: null,
+    },
+  });
+  const ask = { role: "user" as const, parts: [{ type: "text" as const, text: SUMMARY_REQUEST }] };
+  out.push({
+    do: "summarise",
+    request: { ...request, messages: [...projectMessages(state.transcript), ask] },
+  });
+  state.phase = { tag: "compacting" };
+}
+
+/** The summary came: it is used if it is shorter than what it replaces. */
+export function compactWithSummary(
+  state: AgentState,
+  event: EventOf<"summary.made">,
+  out: Action[],
+): void {
+  recordUsage(state.counters, event.usage, state.model.prices);
+  const summary = event.text.trim();
+  rebuild(state, summary === "" ? null : summary, out);
+}
+
+/** No summary is to be had: the ledger and the last results alone must do. */
+export function compactWithout(
+  state: AgentState,
+  _event: EventOf<"summary.failed">,
+  out: Action[],
+): void {
+  state.counters.modelCalls++;
+  rebuild(state, null, out);
+}
+
+function rebuild(state: AgentState, summary: string | null, out: Action[]): void {
+  const { transcript, limits } = state;
+  const before = estimateNext(state);
+  const keep = state.compactions > 1 ? 0 : limits.keepVerbatim;
+  const dropped = dropOld(transcript, keep);
+  const useful = summary !== null && byteLength(summary) < dropped.bytes ? summary : null;
+  const ledger = renderLedger(
+    state.ledger,
+    Math.floor(state.model.context_window * LEDGER_SHARE * BYTES_PER_TOKEN),
+  );
+  setFirst(transcript, [
+    ...firstParts(state),
+    { type: "text", text: compactedPreface(ledger, useful) },
+  ]);
+  if (state.last !== null) noteOnLast(transcript, lastNote(state.last));
+  const after = estimateNext(state);
+  out.push({
+    do: "append",
+    decision: {
+      type: "context.compacted",
+      step: state.counters.steps + 1,
+      attempt: state.compactions,
+      summarised: useful !== null,
+      before,
+      after,
+      turns_dropped: dropped.turns,
+      ledger_bytes: byteLength(ledger),
+    },
+  });
+  if (after < state.markTokens) return callModel(state, out);
+  planCompaction(state, out);
+}
+
+function endForContext(state: AgentState, out: Action[]): void {
+  stopRun(state, {
+    status: "exhausted_tokens",
+    reason: `context: about ${estimateNext(state)} tokens (${
+      transcriptBytes(state.transcript)
+    } bytes of conversation) do not fit under the mark of ${state.markTokens} of ${compactionMark(state)}`,
+  }, out);
+}

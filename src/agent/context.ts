@@ -1,0 +1,233 @@
+/**
+ * The context: a projection of the record, made fresh each turn in a fixed order: system prompt,
+ * instruction and seeds, transcript as the levers left it. Its hash is a chain over message hashes,
+ * so a turn costs what is new in it.
+ */
+
+import { chain, fnv64 } from "../core/hash.ts";
+import { byteLength } from "../core/text.ts";
+import type { Message, Part } from "../ports/model.ts";
+import { stubText } from "./prompt.ts";
+
+/** What a stub must name of the result it stands for. */
+export interface StubFacts {
+  call: string;
+  tool: string;
+  args: string;
+  class: string;
+  /** Bytes of the whole content. */
+  bytes: number;
+}
+
+export interface Entry {
+  message: Message;
+  hash: string;
+  bytes: number;
+  /** The step that made it. */
+  step: number;
+  /** Set for a tool result that may give way. */
+  stub: StubFacts | null;
+}
+
+/** The running conversation after the first user message. Changed only by the functions here. */
+export interface Transcript {
+  /** Task, seeds and, after a compaction, ledger and summary: the first user message. */
+  first: Message;
+  firstHash: string;
+  firstBytes: number;
+  entries: Entry[];
+  /** `chains[i]` is the hash of the conversation up to and with entry i. */
+  chains: string[];
+  bytes: number;
+  /** Indices of entries whose results are still whole, oldest first. */
+  whole: number[];
+}
+
+/** What an image costs in the estimate, whatever its bytes: vision models bill by area. */
+const IMAGE_BYTES_EQUIVALENT = 6_000;
+const MESSAGE_OVERHEAD_BYTES = 24;
+
+/** A conversation that holds only its first message. */
+export function startTranscript(parts: readonly Part[]): Transcript {
+  const first: Message = { role: "user", parts };
+  return {
+    first,
+    firstHash: hashMessage(first),
+    firstBytes: sizeMessage(first),
+    entries: [],
+    chains: [],
+    bytes: 0,
+    whole: [],
+  };
+}
+
+/** Replaces the first message; every later chain hash follows from it. */
+export function setFirst(transcript: Transcript, parts: readonly Part[]): void {
+  transcript.first = { role: "user", parts };
+  transcript.firstHash = hashMessage(transcript.first);
+  transcript.firstBytes = sizeMessage(transcript.first);
+  rechain(transcript, 0);
+}
+
+/** Adds a message at the end. */
+export function pushMessage(
+  transcript: Transcript,
+  message: Message,
+  step: number,
+  stub: StubFacts | null,
+): void {
+  const entry = { message, hash: hashMessage(message), bytes: sizeMessage(message), step, stub };
+  transcript.entries.push(entry);
+  transcript.bytes += entry.bytes;
+  transcript.chains.push(chain(transcript.chains.at(-1) ?? transcript.firstHash, entry.hash));
+  if (stub !== null) transcript.whole.push(transcript.entries.length - 1);
+}
+
+/** Puts the harness's words at the end of the last message; into the first if there is no other. */
+export function noteOnLast(transcript: Transcript, note: string): void {
+  const last = transcript.entries.at(-1);
+  if (last === undefined) {
+    const parts = transcript.first.role === "user" ? transcript.first.parts : [];
+    setFirst(transcript, [...parts, { type: "text", text: note }]);
+    return;
+  }
+  const message = last.message;
+  if (message.role === "tool") {
+    replace(transcript, transcript.entries.length - 1, {
+      ...message,
+      note: message.note === undefined ? note : `${message.note}\n${note}`,
+    });
+  } else if (message.role === "user") {
+    replace(transcript, transcript.entries.length - 1, {
+      ...message,
+      parts: [...message.parts, { type: "text", text: note }],
+    });
+  } else pushMessage(transcript, { role: "user", parts: [{ type: "text", text: note }] }, last.step, null);
+  rechain(transcript, transcript.entries.length - 1);
+}
+
+/**
+ * Lever 1: tool results older than the last `keep` give way to stubs that name tool, arguments and
+ * artifact. Results of the newest turn stay whole, however many: the model has not seen them yet.
+ * Returns the ids of the calls whose results gave way.
+ */
+export function stubStale(transcript: Transcript, keep: number): string[] {
+  const newest = transcript.entries.at(-1)?.step ?? 0;
+  const stubbed: string[] = [];
+  let lowest = transcript.entries.length;
+  while (transcript.whole.length > keep) {
+    const index = transcript.whole[0]!;
+    const entry = transcript.entries[index]!;
+    if (entry.step >= newest) break;
+    transcript.whole.shift();
+    const message = stubMessage(entry);
+    if (message === null) continue;
+    replace(transcript, index, message);
+    stubbed.push(entry.stub!.call);
+    lowest = Math.min(lowest, index);
+  }
+  if (stubbed.length > 0) rechain(transcript, lowest);
+  return stubbed;
+}
+
+/** The stub that takes the place of a result; null where it would be no shorter. */
+function stubMessage(entry: Entry): Message | null {
+  const { message, stub } = entry;
+  if (stub === null) return null;
+  const text = stubText(stub.tool, stub.args, stub.class, stub.bytes, stub.call);
+  const parts: Part[] = [{ type: "text", text }];
+  if (message.role === "tool") {
+    return sizeMessage({ ...message, parts }) < entry.bytes ? { ...message, parts } : null;
+  }
+  if (message.role !== "user") return null;
+  return sizeMessage({ ...message, parts }) < entry.bytes ? { ...message, parts } : null;
+}
+
+/**
+ * Drops everything before the turns that hold the last `keep` results, and returns how many turns
+ * were dropped. With `keep` 0 only the newest turn stays.
+ */
+export function dropOld(transcript: Transcript, keep: number): { turns: number; bytes: number } {
+  const { entries } = transcript;
+  const newest = entries.at(-1)?.step ?? 0;
+  let from = entries.length;
+  let results = 0;
+  while (from > 0) {
+    const step = entries[from - 1]!.step;
+    if (step !== newest && results >= keep) break;
+    while (from > 0 && entries[from - 1]!.step === step) {
+      from--;
+      if (entries[from]!.stub !== null) results++;
+    }
+  }
+  const dropped = entries.slice(0, from);
+  const turns = new Set(dropped.map((entry) => entry.step)).size;
+  const bytes = dropped.reduce((sum, entry) => sum + entry.bytes, 0);
+  transcript.entries = entries.slice(from);
+  transcript.bytes -= bytes;
+  transcript.whole = transcript.whole.filter((index) => index >= from).map((index) => index - from);
+  transcript.chains = [];
+  rechain(transcript, 0);
+  return { turns, bytes };
+}
+
+/** The messages in order. */
+export function projectMessages(transcript: Transcript): Message[] {
+  return [transcript.first, ...transcript.entries.map((entry) => entry.message)];
+}
+
+/** The hash of the whole context: what stands before the conversation, and the conversation. */
+export function contextHash(prefixHash: string, transcript: Transcript): string {
+  return chain(prefixHash, transcript.chains.at(-1) ?? transcript.firstHash);
+}
+
+/** Bytes of the conversation, as the estimate counts them. */
+export function transcriptBytes(transcript: Transcript): number {
+  return transcript.firstBytes + transcript.bytes;
+}
+
+function replace(transcript: Transcript, index: number, message: Message): void {
+  const entry = transcript.entries[index]!;
+  const bytes = sizeMessage(message);
+  transcript.bytes += bytes - entry.bytes;
+  transcript.entries[index] = { ...entry, message, hash: hashMessage(message), bytes };
+}
+
+function rechain(transcript: Transcript, from: number): void {
+  for (let i = from; i < transcript.entries.length; i++) {
+    const previous = i === 0 ? transcript.firstHash : transcript.chains[i - 1]!;
+    transcript.chains[i] = chain(previous, transcript.entries[i]!.hash);
+  }
+}
+
+/** FNV-1a/64 of everything of a message that a model sees. */
+export function hashMessage(message: Message): string {
+  return fnv64(JSON.stringify(message));
+}
+
+function sizeMessage(message: Message): number {
+  if (message.role === "assistant") {
+    let bytes = MESSAGE_OVERHEAD_BYTES + byteLength(message.text);
+    for (const call of message.calls) {
+      bytes += MESSAGE_OVERHEAD_BYTES + call.name.length + byteLength(call.arguments);
+    }
+    if (message.opaque !== undefined) bytes += JSON.stringify(message.opaque.blocks).length;
+    return bytes;
+  }
+  let bytes = MESSAGE_OVERHEAD_BYTES;
+  for (const part of message.parts) {
+    bytes += part.type === "text" ? byteLength(part.text) : IMAGE_BYTES_EQUIVALENT;
+  }
+  if (message.role === "tool" && message.note !== undefined) bytes += byteLength(message.note);
+  return bytes;
+}
+
+/** Rewrites every message, when the conversation changes its form. */
+export function rewriteAll(transcript: Transcript, rewrite: (message: Message) => Message): void {
+  for (let i = 0; i < transcript.entries.length; i++) {
+    const { message } = transcript.entries[i]!;
+    const rewritten = rewrite(message);
+    if (rewritten !== message) replace(transcript, i, rewritten);
+  }
+  rechain(transcript, 0);
+}

@@ -1,0 +1,98 @@
+/**
+ * The JSON-action fallback (contract 5): one object, found in prose by balanced braces, aware of
+ * strings and escapes. `{"action":"tool","tool":NAME,"arguments":{…}}` or
+ * `{"action":"final","result":…}`, the latter with `"status":"refused"` for an explicit refusal.
+ */
+
+import { isObject, type Json, type JsonObject, parseJson } from "../core/json.ts";
+
+export type JsonAction =
+  | { kind: "tool"; tool: string; arguments: Json }
+  | { kind: "final"; result: Json }
+  | { kind: "refused"; reason: string };
+
+export interface FoundAction {
+  action: JsonAction;
+  /** Where the object stands in the text. */
+  start: number;
+  end: number;
+}
+
+/** The end (exclusive) of the balanced object that starts at `start`, or -1. */
+export function balancedEnd(text: string, start: number): number {
+  let depth = 0;
+  let inString = false;
+  for (let i = start; i < text.length; i++) {
+    const c = text[i];
+    if (inString) {
+      if (c === "\\") i++;
+      else if (c === '"') inString = false;
+    } else if (c === '"') inString = true;
+    else if (c === "{") depth++;
+    else if (c === "}" && --depth === 0) return i + 1;
+  }
+  return -1;
+}
+
+/** Every outermost object in a text that is JSON, in order; linear in the text. */
+export function* findObjects(text: string): Generator<{ value: JsonObject; start: number; end: number }> {
+  let at = 0;
+  // An opening brace that never closes makes one scan to the end; a few are enough to give up.
+  let open = 0;
+  while (open < 8) {
+    const start = text.indexOf("{", at);
+    if (start === -1) return;
+    const end = balancedEnd(text, start);
+    if (end === -1) {
+      open++;
+      at = start + 1;
+      continue;
+    }
+    const parsed = parseJson(text.slice(start, end));
+    if (parsed.ok && isObject(parsed.value)) {
+      yield { value: parsed.value, start, end };
+      at = end;
+    } else at = start + 1;
+  }
+}
+
+/** The first action object in a text; objects that are no action are passed over. */
+export function findAction(text: string): FoundAction | null {
+  let tries = 0;
+  for (const { value, start, end } of findObjects(text)) {
+    const action = parseAction(value);
+    if (action !== null) return { action, start, end };
+    if (++tries >= 64) return null;
+  }
+  return null;
+}
+
+function parseAction(value: JsonObject): JsonAction | null {
+  if (value.action === "tool" && typeof value.tool === "string") {
+    return { kind: "tool", tool: value.tool, arguments: value.arguments ?? {} };
+  }
+  if (value.action !== "final") return null;
+  if (value.status === "refused") {
+    const reason = value.reason ?? value.result;
+    return { kind: "refused", reason: typeof reason === "string" ? reason : "no reason given" };
+  }
+  return { kind: "final", result: value.result ?? null };
+}
+
+/**
+ * The JSON value of a final text: the whole text, the last fenced block, or the last outermost
+ * object or array in it; undefined where there is none.
+ */
+export function findJsonValue(text: string): Json | undefined {
+  const trimmed = text.trim();
+  const whole = parseJson(trimmed);
+  if (whole.ok) return whole.value;
+  const blocks = [...trimmed.matchAll(/```[\w-]*[ \t]*\n([\s\S]*?)\n?[ \t]*```/g)];
+  for (const block of blocks.reverse()) {
+    const parsed = parseJson(block[1]!.trim());
+    if (parsed.ok) return parsed.value;
+  }
+  let last: Json | undefined;
+  for (const { value } of findObjects(trimmed)) last = value;
+  return last;
+}
