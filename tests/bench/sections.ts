@@ -1,0 +1,225 @@
+/** The sections of the bench. Each prints its own lines. */
+
+import type { Endpoint } from "./endpoint.ts";
+import { type Ending, finish, median, type Reading, readTree, start, sum } from "./measure.ts";
+import { heading, report } from "./report.ts";
+import type { Programs } from "./setup.ts";
+
+/** What a section works with. */
+export interface Bench {
+  programs: Programs;
+  endpoint: Endpoint;
+}
+
+const START_ROUNDS = 21;
+const RUN_ROUNDS = 11;
+const TURNS = 100;
+
+/** Whether a process is one of agentd's own. */
+const isOurs = (reading: Reading): boolean => !reading.command.includes("tool_server.mjs");
+
+let runs = 0;
+
+/** Arguments of one run against the bench's endpoint and tool server. */
+function runArguments(bench: Bench, extra: string[] = []): string[] {
+  return [
+    "run",
+    "--intelligence",
+    bench.endpoint.url,
+    "--model",
+    "bench",
+    "--mcp",
+    `bench=node ${bench.programs.scripts}/tool_server.mjs`,
+    "--run-dir",
+    bench.programs.scratch,
+    "--run-id",
+    `bench-${++runs}`,
+    "--max-steps",
+    "3000",
+    "--max-calls",
+    "3000",
+    "--max-tokens",
+    "1000000000",
+    ...extra,
+    "Count.",
+  ];
+}
+
+const startAgentd = (bench: Bench, extra: string[] = []) =>
+  start(bench.programs.agentd, runArguments(bench, ["--quiet", ...extra]));
+
+const startBare = (bench: Bench) =>
+  start("node", [
+    `${bench.programs.scripts}/bare.mjs`,
+    bench.endpoint.url,
+    `${bench.programs.scripts}/tool_server.mjs`,
+  ]);
+
+/** Wall times of two programs, run in turns so that the machine's moods hit both. */
+async function race(
+  rounds: number,
+  first: () => Promise<Ending>,
+  second: () => Promise<Ending>,
+): Promise<[number, number]> {
+  const times: [number[], number[]] = [[], []];
+  for (let round = 0; round <= rounds; round++) {
+    const pair = [await first(), await second()] as const;
+    // The first round fills caches.
+    if (round > 0) pair.forEach((ending, index) => times[index]!.push(ending.wallMs));
+  }
+  return [median(times[0]), median(times[1])];
+}
+
+async function measureStart(bench: Bench): Promise<void> {
+  heading(`Start (median of ${START_ROUNDS})`);
+  const [ours, hello] = await race(
+    START_ROUNDS,
+    () => finish(start(bench.programs.agentd, ["--version"])),
+    () => finish(start(bench.programs.hello, [])),
+  );
+  report({
+    what: "agentd --version, wall",
+    value: ours,
+    unit: "ms",
+    base: { what: "compiled hello-world", value: hello },
+    goal: 1.25,
+  });
+}
+
+async function measureOneTurn(bench: Bench): Promise<void> {
+  heading(`One turn, one stdio tool server (median of ${RUN_ROUNDS})`);
+  const once = (run: () => Promise<Ending>) => () => {
+    bench.endpoint.reset({ calls: 0 });
+    return run();
+  };
+  const [ours, bare] = await race(
+    RUN_ROUNDS,
+    once(() => finish(startAgentd(bench))),
+    once(() => finish(startBare(bench))),
+  );
+  report({
+    what: "agentd run, wall",
+    value: ours,
+    unit: "ms",
+    base: { what: "bare script", value: bare },
+    goal: 1,
+  });
+  bench.endpoint.reset({ calls: 0 });
+  const startedMs = Date.now();
+  const { stderr } = await finish(
+    start(
+      bench.programs.agentd,
+      runArguments(bench, ["--log-format", "json", "--log-level", "debug"]),
+    ),
+  );
+  const endedMs = Date.now();
+  console.log("  where the time goes (ms since the start):");
+  for (const line of stderr.split("\n").filter((line) => line.startsWith("{"))) {
+    const { ts, event, comp, dur_ms } = JSON.parse(line) as Record<string, string>;
+    const at = String(Date.parse(ts!) - startedMs).padStart(6);
+    console.log(`  ${at}  ${comp}  ${event}${dur_ms === undefined ? "" : ` (${dur_ms} ms)`}`);
+  }
+  console.log(`  ${String(endedMs - startedMs).padStart(6)}  ended`);
+}
+
+/** Readings of a whole tree while the endpoint holds back its answer to certain requests. */
+async function readAt(
+  bench: Bench,
+  moments: readonly number[],
+  plan: { calls: number; bytes?: number },
+  run: (bench: Bench) => { pid: number; ended: Promise<Ending> },
+): Promise<{ readings: Map<number, Reading[]>; ending: Ending }> {
+  const readings = new Map<number, Reading[]>();
+  let pid = 0;
+  bench.endpoint.reset({
+    ...plan,
+    async before(n) {
+      if (moments.includes(n)) readings.set(n, await readTree(pid));
+    },
+  });
+  const running = run(bench);
+  pid = running.pid;
+  const ending = await finish(running);
+  return { readings, ending };
+}
+
+async function measureTurns(bench: Bench): Promise<void> {
+  heading(`${TURNS} turns with one tool call each`);
+  const moments = [1, 11, 31, TURNS - 10, TURNS + 1, TURNS + 11];
+  const calls = TURNS + 10;
+  const perTurn: { ours: number[]; bare: number[]; early: number[]; late: number[] } = {
+    ours: [],
+    bare: [],
+    early: [],
+    late: [],
+  };
+  let last: Reading[] = [];
+  for (let round = 0; round < 3; round++) {
+    const ours = (await readAt(bench, moments, { calls }, startAgentd)).readings;
+    const cpu = (n: number) => sum(ours.get(n)!, "cpuMs", isOurs);
+    perTurn.ours.push((cpu(TURNS + 1) - cpu(1)) / TURNS);
+    perTurn.early.push((cpu(31) - cpu(11)) / 20);
+    perTurn.late.push((cpu(TURNS + 11) - cpu(TURNS - 10)) / 21);
+    last = ours.get(TURNS + 1)!;
+    const bare = (await readAt(bench, moments, { calls }, startBare)).readings;
+    const bareCpu = (n: number) => sum(bare.get(n)!, "cpuMs", isOurs);
+    perTurn.bare.push((bareCpu(TURNS + 1) - bareCpu(1)) / TURNS);
+  }
+  report({
+    what: "CPU per turn, all agentd processes",
+    value: median(perTurn.ours),
+    unit: "ms",
+    base: { what: "bare script", value: median(perTurn.bare) },
+    goal: 1.5,
+  });
+  report({
+    what: "CPU per turn around turn 100",
+    value: median(perTurn.late),
+    unit: "ms",
+    base: { what: "around turn 20", value: median(perTurn.early) },
+    goal: 1.2,
+  });
+  await measureMemory(bench, last);
+}
+
+async function measureMemory(bench: Bench, tree: Reading[]): Promise<void> {
+  const hello = new Deno.Command(bench.programs.hello, {
+    args: ["wait"],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const reader = hello.stdout.getReader();
+  await reader.read();
+  const [reading] = await readTree(hello.pid);
+  await hello.stdin.close();
+  reader.releaseLock();
+  await hello.stdout.cancel();
+  await hello.status;
+  report({
+    what: "peak memory of the supervisor",
+    value: tree[0]!.peakMiB,
+    unit: "MiB",
+    base: { what: "compiled hello-world", value: reading!.peakMiB },
+    goal: 1.3,
+  });
+  report({
+    what: "memory of the tree, shared pages once",
+    value: sum(tree, "shareMiB"),
+    unit: "MiB",
+    goal: 200,
+  });
+  for (const process of tree) {
+    console.log(
+      `    ${process.peakMiB.toFixed(0).padStart(4)} MiB peak, ${
+        process.shareMiB.toFixed(0).padStart(4)
+      } MiB share  ${process.command.slice(0, 60)}`,
+    );
+  }
+}
+
+/** Sections by name, in the order in which they are printed. */
+export const SECTIONS: Record<string, (bench: Bench) => Promise<void>> = {
+  start: measureStart,
+  one: measureOneTurn,
+  turns: measureTurns,
+};
