@@ -32,5 +32,5 @@ export function report(line: Line): void {
     );
   }
   if (line.goal !== undefined) parts.push(`goal ≤ ${line.goal}${met ? "" : "  MISSED"}`);
-  console.log(`  ${line.what.padEnd(46)} ${parts.join(" · ")}`);
+  console.log(`  ${line.what.padEnd(52)} ${parts.join(" · ")}`);
 }
