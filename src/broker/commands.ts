@@ -66,7 +66,10 @@ export async function runCommand(deps: CommandDeps, spec: CommandSpec): Promise<
   const child = spawned.value;
   const output = new BoundedOutput(spec.outputBytesMax);
   if (child.stdin && spec.input !== null) void feed(child.stdin, spec.input);
-  const pipes = Promise.all([output.read(child.stdout!, "stdout"), output.read(child.stderr!, "stderr")]);
+  const pipes = Promise.all([
+    output.read(child.stdout!, "stdout"),
+    output.read(child.stderr!, "stderr"),
+  ]);
   let timedOut = false;
   const kill = () => void killTree(deps, child);
   const cancelTimer = clock.after(spec.timeoutMs, () => {

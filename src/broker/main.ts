@@ -11,6 +11,7 @@ import { clip } from "../core/text.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { WorkerHandle } from "../ports/worker.ts";
 import type { FromAgent, ToAgent } from "../wire/control.ts";
+import { cleanEnvironment } from "../wire/environment.ts";
 import { encodeFrame, FrameWriter, readLines } from "../wire/frame_stream.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { workerPermissions } from "../wire/permissions.ts";
@@ -18,7 +19,7 @@ import { type AgentResult, failedResult } from "../wire/result.ts";
 import type { ToWorker } from "../wire/worker.ts";
 import { Desk } from "./desk.ts";
 import { endGroup, sweepGroup } from "./group.ts";
-import { type BrokerPorts, cleanEnvironment } from "./ports.ts";
+import type { BrokerPorts } from "./ports.ts";
 import { Servers } from "./servers.ts";
 
 /** Runs the role `__agent` to its end. It leaves the process by `ports.self.exit`. */
@@ -37,7 +38,13 @@ class Broker {
   readonly #ports: BrokerPorts;
   readonly #environment: Record<string, string>;
   readonly #out: FrameWriter;
-  #agent: { payload: AgentPayload; vault: Vault; telemetry: TelemetryPort; servers: Servers; desk: Desk } | null = null;
+  #agent: {
+    payload: AgentPayload;
+    vault: Vault;
+    telemetry: TelemetryPort;
+    servers: Servers;
+    desk: Desk;
+  } | null = null;
   #worker: WorkerHandle | null = null;
   #ending = false;
 
@@ -105,7 +112,15 @@ class Broker {
     );
     telemetry.emit("proc.start");
     const environment = this.#environment;
-    const servers = new Servers({ payload, vault, environment, clock, process, program, telemetry });
+    const servers = new Servers({
+      payload,
+      vault,
+      environment,
+      clock,
+      process,
+      program,
+      telemetry,
+    });
     const desk = new Desk({
       payload,
       vault,
@@ -174,9 +189,23 @@ class Broker {
     const bytes = encodeFrame(frame);
     if (bytes.length > FRAME_BYTES_MAX) {
       if (frame.type === "result") {
-        this.#send({ ...frame, result: { ...frame.result, result: null, reason: "crashed: the result is over the size of a frame", status: "crashed", abort: null } });
+        this.#send({
+          ...frame,
+          result: {
+            ...frame.result,
+            result: null,
+            reason: "crashed: the result is over the size of a frame",
+            status: "crashed",
+            abort: null,
+          },
+        });
       } else if (frame.type === "request") {
-        this.#toWorker({ type: "reply", id: frame.id, ok: false, value: { why: "the request is over the size of a frame" } });
+        this.#toWorker({
+          type: "reply",
+          id: frame.id,
+          ok: false,
+          value: { why: "the request is over the size of a frame" },
+        });
       }
       return;
     }

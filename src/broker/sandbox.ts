@@ -10,7 +10,18 @@ export interface BwrapGrant {
  * own, other processes are not seen, and all of it dies with whoever started it.
  */
 export function wrapInBwrap(command: readonly string[], grant: BwrapGrant): string[] {
-  const words = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"];
+  const words = [
+    "bwrap",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--tmpfs",
+    "/tmp",
+  ];
   for (const path of grant.write) words.push("--bind", path, path);
   words.push("--unshare-all");
   if (grant.network) words.push("--share-net");

@@ -3,11 +3,7 @@
  * agent's process group, their bytes carried between pipe and message port without a look at them.
  */
 
-import {
-  SERVER_CLOSE_MS,
-  SERVER_STDIN_BYTES_MAX,
-  SERVER_TERM_MS,
-} from "../core/limits.ts";
+import { SERVER_CLOSE_MS, SERVER_STDIN_BYTES_MAX, SERVER_TERM_MS } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
 import type { ClockPort } from "../ports/clock.ts";
@@ -74,7 +70,9 @@ export class Servers {
     }
     const before = this.#running.get(name);
     if (before) await this.#close(before);
-    const spec = settings.kind === "builtin" ? this.#builtinSpec(settings) : this.#stdioSpec(settings);
+    const spec = settings.kind === "builtin"
+      ? this.#builtinSpec(settings)
+      : this.#stdioSpec(settings);
     const spawned = process.spawn(spec);
     if (!spawned.ok) {
       const why = spawned.failure.class === "not_found"
@@ -110,7 +108,11 @@ export class Servers {
     if (server.sandbox === "bwrap") role.push("--sandbox", "bwrap");
     // From source, the process itself gets no more than its Worker, and its own code to read.
     const args = program.args(role, permissionFlags(server.permissions, program.code));
-    return spec([program.command, ...args], { ...environment, ...program.environment }, payload.workingDirectory);
+    return spec(
+      [program.command, ...args],
+      { ...environment, ...program.environment },
+      payload.workingDirectory,
+    );
   }
 
   #run(name: string, child: ChildProcess, port: MessagePort): void {
@@ -167,7 +169,9 @@ export class Servers {
           await new Promise<void>((resolve) => server.resume = resolve);
         }
       }
-    } catch { /* a pipe that breaks has ended */ } finally {
+    } catch {
+      /* a pipe that breaks has ended */
+    } finally {
       await reader.cancel().catch(() => {});
     }
   }
@@ -209,7 +213,12 @@ export class Servers {
     const { clock, process } = this.#deps;
     if (!server.gone) {
       server.stdin.close().catch(() => {});
-      for (const [signal, waitMs] of [["SIGTERM", SERVER_CLOSE_MS], ["SIGKILL", SERVER_TERM_MS]] as const) {
+      for (
+        const [signal, waitMs] of [["SIGTERM", SERVER_CLOSE_MS], [
+          "SIGKILL",
+          SERVER_TERM_MS,
+        ]] as const
+      ) {
         if (await within(clock, waitMs, server.child.exited)) break;
         process.signal(server.child.pid, signal);
       }

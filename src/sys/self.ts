@@ -19,14 +19,18 @@ export const systemSelf: SelfPort = {
   exit: (code) => Deno.exit(code),
 };
 
-/** This program, as source under `mainUrl` or compiled. */
-export function systemProgram(mainUrl: string): ProgramPort {
+/**
+ * This program, compiled or as source: `mainUrl` is its entry, `root` the directory with its
+ * `deno.json` (the entry's own, unless told).
+ */
+export function systemProgram(mainUrl: string, root?: string): ProgramPort {
   const command = Deno.execPath();
   if (Deno.build.standalone) {
     return { standalone: true, command, code: [], environment: {}, args: (role) => [...role] };
   }
   const main = pathOf(mainUrl);
-  const root = main.slice(0, Math.max(main.lastIndexOf("/"), main.lastIndexOf("\\")));
+  const home = main.slice(0, Math.max(main.lastIndexOf("/"), main.lastIndexOf("\\")));
+  const base = root ?? home;
   const environment: Record<string, string> = {};
   for (const name of ["DENO_DIR", "XDG_CACHE_HOME"]) {
     const value = readVariable(name);
@@ -35,14 +39,14 @@ export function systemProgram(mainUrl: string): ProgramPort {
   return {
     standalone: false,
     command,
-    code: [main, `${root}/src`],
+    code: root === undefined ? [main, `${base}/src`] : [home, `${base}/src`],
     environment,
     args: (role, flags) => [
       "run",
       "--quiet",
       "--no-prompt",
       "--config",
-      `${root}/deno.json`,
+      `${base}/deno.json`,
       ...flags,
       main,
       ...role,

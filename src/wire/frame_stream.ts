@@ -80,7 +80,9 @@ export async function readLines(
       for (const event of events) if (!each(event)) return;
       if (done || splitter.overBound) return;
     }
-  } catch { /* a stream that breaks has ended */ } finally {
+  } catch {
+    /* a stream that breaks has ended */
+  } finally {
     await reader.cancel().catch(() => {});
     reader.releaseLock();
   }

@@ -3,7 +3,16 @@
 import type { Permission, PermissionSet } from "./payload.ts";
 
 /** The kinds, in Deno's own names and in the order in which tables show them. */
-export const PERMISSION_KINDS = ["read", "write", "net", "run", "env", "sys", "ffi", "import"] as const;
+export const PERMISSION_KINDS = [
+  "read",
+  "write",
+  "net",
+  "run",
+  "env",
+  "sys",
+  "ffi",
+  "import",
+] as const;
 
 export type PermissionKind = (typeof PERMISSION_KINDS)[number];
 

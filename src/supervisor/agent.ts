@@ -1,0 +1,277 @@
+/** One supervised agent: the machine of table.ts with a process, a timer and a record behind it. */
+
+import { DEADLINE_GRACE_MS } from "../core/limits.ts";
+import type { Vault } from "../core/secret.ts";
+import { isAlive, treeOfGroup } from "../core/process_tree.ts";
+import type { Cancel, ClockPort } from "../ports/clock.ts";
+import type { FilesPort } from "../ports/files.ts";
+import type { ProcessRow } from "../ports/process.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+import { appendTerminal } from "../record/terminal.ts";
+import type { CancelReason, FromAgent, Progress, ToAgent } from "../wire/control.ts";
+import type { AgentPayload, PermissionSet } from "../wire/payload.ts";
+import type { AgentResult } from "../wire/result.ts";
+import { describeWhy, resultOf } from "./ending.ts";
+import { type AgentProcess, spawnAgent, type SpawnPorts } from "./spawn.ts";
+import { Strays } from "./strays.ts";
+import type { ChildAction, ChildEvent, ChildPlan, ChildState, Why } from "./state.ts";
+import { nextMs, stepChild } from "./table.ts";
+
+export interface AgentDeps extends SpawnPorts {
+  clock: ClockPort;
+  files: FilesPort;
+  telemetry: TelemetryPort;
+  vault: Vault;
+}
+
+/** What a tree wants to know of an agent. */
+export interface AgentEvents {
+  ready(): void;
+  progress(progress: Progress): void;
+  /** Everything else it says: requests, updates, deliveries. */
+  frame(
+    frame: Extract<FromAgent, { type: "request" | "connected" | "updated" | "delivered" }>,
+  ): void;
+}
+
+/** How long the process table may take before a signal goes out without it. */
+const TABLE_WAIT_MS = 300;
+
+/** An agent from spawn to reaping. Its end comes once, through `ended`, which never rejects. */
+export class Agent {
+  readonly ended: Promise<AgentResult>;
+  progress: Progress | null = null;
+  readonly #deps: AgentDeps;
+  readonly #events: AgentEvents;
+  readonly #strays: Strays;
+  readonly #settled = Promise.withResolvers<AgentResult>();
+  #state: ChildState = { tag: "down" };
+  #process: AgentProcess | null = null;
+  #payload: AgentPayload | null = null;
+  #timer: Cancel = () => {};
+  #mailbox: WithoutTime<ChildEvent>[] = [];
+  #stepping = false;
+  #settling = false;
+
+  constructor(deps: AgentDeps, events: AgentEvents) {
+    this.#deps = deps;
+    this.#events = events;
+    this.#strays = new Strays(deps.process, deps.telemetry);
+    this.ended = this.#settled.promise;
+  }
+
+  get state(): ChildState {
+    return this.#state;
+  }
+
+  get pid(): number | null {
+    return this.#process?.pid ?? null;
+  }
+
+  /** Starts the process; its payload is the first frame on its stdin. */
+  start(payload: AgentPayload, grant: PermissionSet, plan: ChildPlan): void {
+    this.#payload = payload;
+    const spawned = spawnAgent(this.#deps, grant, {
+      frame: (frame) => this.#hear(frame),
+      broken: (message) => this.#step({ type: "frameBroken", message }),
+      outputEnded: () => this.#step({ type: "outputEnded" }),
+      exited: (exit) => this.#step({ type: "exited", exit }),
+    });
+    if (!spawned.ok) {
+      this.#step({
+        type: "spawnFailed",
+        message: `Cannot start an agent: ${spawned.failure.message}`,
+      });
+      return;
+    }
+    this.#process = spawned.value;
+    this.#step({ type: "spawned", plan });
+  }
+
+  /** Winds it down: cancel frame, then the ladder. `rungMs` shortens the first rung. */
+  stop(reason: CancelReason, rungMs: number | null = null): void {
+    this.#step({ type: "stopRequested", reason, rungMs });
+  }
+
+  /** SIGKILL, now. */
+  kill(reason: CancelReason): void {
+    this.#step({ type: "killRequested", reason });
+  }
+
+  send(frame: ToAgent): boolean {
+    return this.#process?.send(frame) ?? false;
+  }
+
+  /** What the process table shows of it; over its bound, it is killed. */
+  observe(rows: readonly ProcessRow[], bytesMax: number): number {
+    if (this.pid === null || this.#state.tag === "reaped") return 0;
+    this.#strays.see(rows, this.pid);
+    let bytes = 0;
+    for (const row of treeOfGroup(rows, this.pid)) bytes += row.residentBytes;
+    if (bytes > bytesMax) this.#step({ type: "memoryExceeded", bytes, bytesMax });
+    return bytes;
+  }
+
+  #hear(frame: FromAgent): void {
+    switch (frame.type) {
+      case "ready":
+        this.#step({ type: "readied" });
+        if (this.#state.tag === "up") this.#events.ready();
+        break;
+      case "pong":
+        this.#step({ type: "ponged", n: frame.n });
+        break;
+      case "progress":
+        this.progress = frame.progress;
+        this.#step({ type: "progressed", progress: frame.progress });
+        this.#events.progress(frame.progress);
+        break;
+      case "result":
+        this.#step({ type: "resulted", result: frame.result });
+        break;
+      default:
+        this.#step({ type: "heard" });
+        this.#events.frame(frame);
+    }
+  }
+
+  /** One event at a time, run to completion: what an action brings about waits its turn. */
+  #step(event: WithoutTime<ChildEvent>): void {
+    this.#mailbox.push(event);
+    if (this.#stepping) return;
+    this.#stepping = true;
+    for (let next = this.#mailbox.shift(); next; next = this.#mailbox.shift()) {
+      const at = this.#deps.clock.monotonicMs();
+      const [state, actions] = stepChild(this.#state, { ...next, at } as ChildEvent);
+      this.#state = state;
+      for (const action of actions) this.#act(action);
+    }
+    this.#stepping = false;
+    this.#timer();
+    const dueMs = this.#settling ? null : nextMs(this.#state);
+    this.#timer = dueMs === null ? () => {} : this.#deps.clock.after(
+      dueMs - this.#deps.clock.monotonicMs(),
+      () => this.#step({ type: "timePassed" }),
+    );
+  }
+
+  #act(action: ChildAction): void {
+    const { telemetry, vault } = this.#deps;
+    switch (action.type) {
+      case "sendStart": {
+        const frame = {
+          v: 1,
+          type: "start",
+          payload: this.#payload!,
+          secrets: vault.revealAll(),
+        } as const;
+        if (!this.send(frame)) {
+          this.#step({ type: "frameBroken", message: "the payload is over the size of a frame" });
+        }
+        break;
+      }
+      case "sendPing":
+        this.send({ v: 1, type: "ping", n: action.n });
+        break;
+      case "sendCancel":
+        this.send({ v: 1, type: "cancel", reason: action.reason });
+        break;
+      case "signalGroup":
+        void this.#signal(action.signal, action.why);
+        break;
+      case "reportStuck":
+        telemetry.emit("subagent.stuck", { ...this.#who(), why: describeWhy(action.why) }, "error");
+        break;
+      case "reportLimit":
+        telemetry.emit("limit.exceeded", {
+          ...this.#who(),
+          limit: action.why.kind,
+          why: describeWhy(action.why),
+        }, "error");
+        break;
+      case "settle":
+        void this.#settle();
+        break;
+    }
+  }
+
+  async #signal(signal: "SIGTERM" | "SIGKILL", why: Why | null): Promise<void> {
+    const pid = this.pid!;
+    // What is below the group but not in it is only found while its parents live.
+    await this.#look();
+    const answer = this.#deps.process.signalGroup(pid, signal);
+    this.#deps.telemetry.emit("subagent.signal", {
+      ...this.#who(),
+      signal,
+      answer,
+      why: why ? describeWhy(why) : "it did not exit",
+    }, "warn");
+    if (signal === "SIGKILL") this.#strays.kill();
+  }
+
+  async #settle(): Promise<void> {
+    if (this.#settling) return;
+    this.#settling = true;
+    this.#timer();
+    this.#process?.closeInput();
+    const clean = this.#state.tag === "reaped" && this.#state.exit.code === 0;
+    if (this.pid !== null) {
+      // A clean exit swept its own group; any other may have left whatever it had started.
+      if (!clean) await this.#look();
+      this.#deps.process.signalGroup(this.pid, "SIGKILL");
+      this.#strays.kill();
+    }
+    const result = resultOf(this.#state, this.progress);
+    this.#recordEnd(result);
+    this.#settled.resolve(result);
+  }
+
+  #recordEnd(result: AgentResult): void {
+    const { files, clock, vault, telemetry } = this.#deps;
+    const own = this.#state.tag === "reaped" && this.#state.result && this.#state.exit.code === 0;
+    if (own || !this.#payload) return;
+    const { directory } = this.#payload.identity;
+    const mask = (text: string) => vault.mask(text);
+    const written = appendTerminal({ files, clock, directory, mask }, result);
+    if (!written.ok) {
+      telemetry.emit("loop.error", {
+        err: { type: "record", message: written.failure.message },
+      }, "error");
+    }
+  }
+
+  #who(): { child_path: string; child_pid: number | null } {
+    return { child_path: this.#payload?.identity.path ?? "0", child_pid: this.pid };
+  }
+
+  async #look(): Promise<void> {
+    const { process, clock } = this.#deps;
+    const waited = Promise.withResolvers<ProcessRow[]>();
+    const cancel = clock.after(TABLE_WAIT_MS, () => waited.resolve([]));
+    const rows = await Promise.race([process.table(), waited.promise]);
+    cancel();
+    this.#strays.see(rows.filter(isAlive), this.pid!);
+  }
+}
+
+type WithoutTime<Event> = Event extends { at: number } ? Omit<Event, "at"> : never;
+
+/** The plan of an agent: detector B waits longer than any legal call takes. */
+export function planFor(
+  payload: AgentPayload,
+  deadlineMs: number,
+  cancelRungMs: number,
+  startTimeoutMs: number,
+): ChildPlan {
+  const { limits, model, tools, task } = payload;
+  const legalMs = [limits.progressTimeoutMs, model.requestTimeoutMs, tools.timeoutMs];
+  for (const rule of tools.rules) legalMs.push(rule.timeoutMs ?? 0);
+  for (const check of task.checks) legalMs.push(check.timeoutMs);
+  for (const server of payload.servers) legalMs.push(server.startTimeoutMs);
+  return {
+    startTimeoutMs,
+    deadlineMs: deadlineMs + DEADLINE_GRACE_MS,
+    progressTimeoutMs: Math.max(...legalMs) + DEADLINE_GRACE_MS,
+    cancelRungMs,
+  };
+}

@@ -1,0 +1,124 @@
+/** The one place where agent processes come from, and the bytes of their control channel. */
+
+import {
+  FRAME_BYTES_MAX,
+  FRAME_QUEUE_BYTES_MAX,
+  FRAMES_BURST_MAX,
+  FRAMES_PER_SECOND_MAX,
+} from "../core/limits.ts";
+import { type Outcome, success } from "../core/outcome.ts";
+import type { ClockPort } from "../ports/clock.ts";
+import type { ExitStatus, ProcessPort, SpawnFailure, SpawnSpec } from "../ports/process.ts";
+import type { ProgramPort } from "../ports/self.ts";
+import { cleanEnvironment } from "../wire/environment.ts";
+import type { FromAgent, ToAgent } from "../wire/control.ts";
+import { encodeFrame, FrameWriter, readLines } from "../wire/frame_stream.ts";
+import type { PermissionSet } from "../wire/payload.ts";
+import { permissionFlags } from "../wire/permissions.ts";
+import { parseFromAgent } from "./frames.ts";
+
+export interface SpawnPorts {
+  clock: ClockPort;
+  process: ProcessPort;
+  program: ProgramPort;
+  env(name: string): string | undefined;
+  /** Words put before the command, such as `setpriv --pdeathsig KILL`; empty: none. */
+  wrapper: readonly string[];
+}
+
+/** What an agent process reports. `exited` comes last, once, after everything it had written. */
+export interface AgentListener {
+  frame(frame: FromAgent): void;
+  /** Its next line is no frame; nothing more is read. */
+  broken(message: string): void;
+  outputEnded(): void;
+  exited(exit: ExitStatus): void;
+}
+
+/** A running agent process. */
+export interface AgentProcess {
+  pid: number;
+  /** Queues a frame without waiting; false where the agent does not take it. */
+  send(frame: ToAgent): boolean;
+  /** Closes its stdin, which tells it that nobody is left. */
+  closeInput(): void;
+}
+
+/** How long after its exit an agent's last output may take to be read. */
+const OUTPUT_WAIT_MS = 500;
+
+/** What starts an agent: permissions count from source only, argv holds no word of the task. */
+export function agentSpec(ports: SpawnPorts, process: PermissionSet): SpawnSpec {
+  const { program } = ports;
+  const flags = permissionFlags(process, program.code);
+  const words = [...ports.wrapper, program.command, ...program.args(["__agent"], flags)];
+  return {
+    command: words[0]!,
+    args: words.slice(1),
+    env: { ...cleanEnvironment(ports.env), ...program.environment },
+    clearEnv: true,
+    detached: true,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  };
+}
+
+/** Starts an agent process. Nothing has been told to it yet. */
+export function spawnAgent(
+  ports: SpawnPorts,
+  process: PermissionSet,
+  listener: AgentListener,
+): Outcome<AgentProcess, SpawnFailure> {
+  const spawned = ports.process.spawn(agentSpec(ports, process));
+  if (!spawned.ok) return spawned;
+  const child = spawned.value;
+  const input = new FrameWriter(child.stdin!, FRAME_QUEUE_BYTES_MAX);
+  const read = readFrames(ports.clock, child.stdout!, listener);
+  void (async () => {
+    const exit = await child.exited;
+    const waited = Promise.withResolvers<void>();
+    const cancel = ports.clock.after(OUTPUT_WAIT_MS, waited.resolve);
+    await Promise.race([read, waited.promise]);
+    cancel();
+    void input.close();
+    listener.exited(exit);
+  })();
+  return success({
+    pid: child.pid,
+    send: (frame) => {
+      const bytes = encodeFrame(frame);
+      return bytes.length <= FRAME_BYTES_MAX && input.send(bytes);
+    },
+    closeInput: () => void input.close(),
+  });
+}
+
+async function readFrames(
+  clock: ClockPort,
+  stdout: ReadableStream<Uint8Array>,
+  listener: AgentListener,
+): Promise<void> {
+  let allowance = FRAMES_BURST_MAX;
+  let lastMs = clock.monotonicMs();
+  let whole = true;
+  const broken = (message: string) => {
+    whole = false;
+    listener.broken(message);
+    return false;
+  };
+  await readLines(stdout, FRAME_BYTES_MAX, (event) => {
+    if (event.type === "oversized") return broken(`a frame over ${FRAME_BYTES_MAX} bytes`);
+    if (event.type === "invalid") return broken("a frame that is no UTF-8");
+    const nowMs = clock.monotonicMs();
+    allowance += (nowMs - lastMs) * FRAMES_PER_SECOND_MAX / 1000;
+    allowance = Math.min(FRAMES_BURST_MAX, allowance) - 1;
+    lastMs = nowMs;
+    if (allowance < 0) return broken(`more than ${FRAMES_PER_SECOND_MAX} frames a second`);
+    const frame = parseFromAgent(event.text);
+    if (!frame.ok) return broken(frame.failure);
+    listener.frame(frame.value);
+    return true;
+  });
+  if (whole) listener.outputEnded();
+}

@@ -1,0 +1,47 @@
+/** Processes that left an agent's group but still descend from it: remembered, killed, reported. */
+
+import { treeOfGroup } from "../core/process_tree.ts";
+import type { ProcessPort, ProcessRow } from "../ports/process.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+
+/** How many strays of one agent are remembered. */
+const STRAYS_MAX = 1_000;
+
+export class Strays {
+  readonly #process: ProcessPort;
+  readonly #telemetry: TelemetryPort;
+  readonly #seen = new Map<number, ProcessRow>();
+
+  constructor(process: ProcessPort, telemetry: TelemetryPort) {
+    this.#process = process;
+    this.#telemetry = telemetry;
+  }
+
+  /** Takes note of a process table: what descends from the group and is not in it. */
+  see(rows: readonly ProcessRow[], groupId: number): void {
+    if (rows.length === 0) return;
+    const byPid = new Map(rows.map((row) => [row.pid, row]));
+    for (const [pid, row] of this.#seen) {
+      // Gone, or its id is another's by now.
+      const now = byPid.get(pid);
+      if (now?.sessionId !== row.sessionId || now.command !== row.command) this.#seen.delete(pid);
+    }
+    for (const row of treeOfGroup(rows, groupId)) {
+      if (row.groupId !== groupId && this.#seen.size < STRAYS_MAX) this.#seen.set(row.pid, row);
+    }
+  }
+
+  /** SIGKILL to each that was seen last. */
+  kill(): void {
+    for (const row of this.#seen.values()) {
+      if (this.#process.signal(row.pid, "SIGKILL") !== "sent") continue;
+      this.#telemetry.emit("subagent.signal", {
+        signal: "SIGKILL",
+        child_pid: row.pid,
+        why: "left its agent's process group",
+        command: row.command.split(" ", 1)[0],
+      }, "warn");
+    }
+    this.#seen.clear();
+  }
+}

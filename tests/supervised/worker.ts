@@ -1,0 +1,86 @@
+/** A loop Worker that does what its script says, good or bad. */
+
+import type { FromWorker, ServerPortMessage, ToWorker } from "../../src/wire/worker.ts";
+import { failedResult } from "../../src/wire/result.ts";
+
+const scope = self as unknown as {
+  postMessage(message: FromWorker): void;
+  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
+};
+let script: { do?: string; steps?: Record<string, unknown>[] } = {};
+const waiting = new Map<number, (message: ToWorker) => void>();
+let ids = 0;
+
+scope.onmessage = ({ data }) => {
+  if (data.type === "start") {
+    script = JSON.parse(data.payload.task.instruction);
+    scope.postMessage({ type: "up" });
+    void act();
+  } else if (data.type === "cancel") {
+    if (script.do === "ignore_cancel") return;
+    scope.postMessage({ type: "result", result: failedResult("cancelled", data.reason) });
+  } else if ("id" in data) {
+    waiting.get(data.id)?.(data);
+    waiting.delete(data.id);
+  }
+};
+
+async function act(): Promise<void> {
+  switch (script.do) {
+    case "complete":
+      return complete("done");
+    case "spin":
+      for (;;);
+    case "throw":
+      throw new Error("the loop broke over s3cret-value");
+    case "ask": {
+      const answers: unknown[] = [];
+      for (const step of script.steps ?? []) answers.push(await ask(step));
+      return complete(answers);
+    }
+    case "raw":
+      for (const step of script.steps ?? []) scope.postMessage(step as FromWorker);
+      return;
+  }
+}
+
+function complete(result: unknown): void {
+  scope.postMessage({
+    type: "result",
+    result: { ...failedResult("completed", "said so"), result: result as never },
+  });
+}
+
+/** One request of the broker and its answer; `open_server` also talks a line with the server. */
+async function ask(step: Record<string, unknown>): Promise<unknown> {
+  const id = ++ids;
+  const { promise, resolve } = Promise.withResolvers<ToWorker>();
+  waiting.set(id, resolve);
+  scope.postMessage({ ...step, id } as FromWorker);
+  const answer = await promise;
+  if (answer.type !== "server_opened") return { ...answer, port: undefined };
+  return { type: "server_opened", said: await converse(answer.port, step) };
+}
+
+/** Sends lines, reads until `until` bytes or the server's exit. */
+function converse(port: MessagePort, step: Record<string, unknown>): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  let text = "";
+  let bytes = 0;
+  const decoder = new TextDecoder();
+  port.onmessage = ({ data }: MessageEvent<ServerPortMessage>) => {
+    if (data instanceof Uint8Array) {
+      bytes += data.length;
+      if (text.length < 1000) text += decoder.decode(data, { stream: true });
+      port.postMessage({ type: "taken", bytes: data.length } satisfies ServerPortMessage);
+      if (typeof step.until === "number" && bytes >= step.until) resolve({ text, bytes });
+    } else if (data.type === "exited") {
+      port.close();
+      resolve({ text, bytes, exited: data });
+    }
+  };
+  for (const line of (step.lines as string[] | undefined) ?? []) {
+    port.postMessage(new TextEncoder().encode(line + "\n"));
+  }
+  return promise;
+}
