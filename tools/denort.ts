@@ -118,7 +118,7 @@ async function fetchPackage(cache: string, name: string): Promise<string> {
 }
 
 /** Writes the first `bytesMax` bytes (null: all) of one file of a tar archive to `path`, executable. */
-async function extractHead(
+export async function extractHead(
   archive: string,
   file: string,
   bytesMax: number | null,
@@ -154,7 +154,7 @@ async function extractHead(
 }
 
 /** Whether the file exists and has this SHA-256. */
-async function hasDigest(path: string, sha256: string): Promise<boolean> {
+export async function hasDigest(path: string, sha256: string): Promise<boolean> {
   if (!(await exists(path))) return false;
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", await Deno.readFile(path)));
   return bytes.toHex() === sha256;
