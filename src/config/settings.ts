@@ -38,6 +38,8 @@ export interface TriggerSettings {
   subscribe: string[];
   routes: Route[];
   session: "fresh" | "warm";
+  /** Warm sessions that routes may continue, beside `main`, which always exists. */
+  sessions?: string[];
   /** 0: no bound. */
   maxIterations: number;
   /** 0: no bound. */

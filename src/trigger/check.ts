@@ -28,6 +28,9 @@ export interface TriggerSurroundings {
 /** A lock's, a session's and a trigger's name: it becomes part of a path or a URI. */
 export const TRIGGER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** The warm session that always exists. */
+export const MAIN_SESSION = "main";
+
 /** Every problem of the triggers. `parser` is needed (by {@link loadCron}) where `cron` is set. */
 export function checkTriggers(
   trigger: TriggerSettings,
@@ -72,13 +75,7 @@ function checkTimes(
   if (intervalMs !== null && mode !== "loop" && mode !== "schedule") {
     report("trigger.interval", `${intervalMs}ms`, "only the modes loop and schedule use it");
   }
-  if (mode !== "schedule") {
-    if (trigger.catchUp) report("trigger.catch_up", true, "only mode schedule uses it");
-    if (trigger.jitterMs > 0) {
-      report("trigger.jitter", `${trigger.jitterMs}ms`, "only mode schedule uses it");
-    }
-    return;
-  }
+  if (mode !== "schedule") return;
   if (cron === null && intervalMs === null) {
     report("mode", mode, "needs trigger.interval or trigger.cron");
   }
@@ -94,17 +91,8 @@ function checkSources(
   report: Report,
 ): void {
   const { mode } = around;
-  if (mode !== "reactive") {
-    for (const source of trigger.subscribe) {
-      report("trigger.subscribe", source, "only mode reactive uses it");
-    }
-    for (const route of trigger.routes) {
-      report("trigger.routes", route.match, "only mode reactive uses it");
-    }
-    return;
-  }
   const served = around.listen !== null && trigger.tokenSecret !== null;
-  if (trigger.subscribe.length === 0 && !served) {
+  if (mode === "reactive" && trigger.subscribe.length === 0 && !served) {
     report("mode", mode, "needs trigger.subscribe, or listen with a trigger token");
   }
   for (const source of trigger.subscribe) {
@@ -138,8 +126,8 @@ function checkRoutes(
     }
     seen.add(route.match);
     if (route.cap < 1) report(`${key}.cap`, route.cap, "a queue holds at least 1");
-    checkTarget(route, key, report);
-    if (route.instruction === null && !around.hasInstruction) {
+    checkTarget(route, key, trigger.sessions ?? [], report);
+    if (around.mode === "reactive" && route.instruction === null && !around.hasInstruction) {
       report(key, route.match, "neither the route nor the task has an instruction");
     }
   }
@@ -148,7 +136,12 @@ function checkRoutes(
   }
 }
 
-function checkTarget(route: Route, key: string, report: Report): void {
+function checkTarget(
+  route: Route,
+  key: string,
+  declared: readonly string[],
+  report: Report,
+): void {
   const { target } = route;
   if (target.kind === "spawn") {
     if (target.maxInflight < 1) {
@@ -159,6 +152,13 @@ function checkTarget(route: Route, key: string, report: Report): void {
       `${key}.continue`,
       target.session,
       "a session's name has letters, digits, - and _, at most 64",
+    );
+  } else if (target.session !== MAIN_SESSION && !declared.includes(target.session)) {
+    const known = [MAIN_SESSION, ...declared].join(", ");
+    report(
+      `${key}.continue`,
+      target.session,
+      `no session of this name is declared (${known}); trigger.sessions declares more`,
     );
   }
 }
