@@ -1,0 +1,77 @@
+/** What the operator says of tools: grants, and rules of which the longest glob wins, key by key. */
+
+import { grantsTool, matchesTool } from "../core/glob.ts";
+import type { ToolRule, ToolSettings } from "../wire/payload.ts";
+
+/** The rules of one tool, resolved. Null: nothing was said. */
+export interface ResolvedRule {
+  granted: boolean;
+  readOnly: boolean | null;
+  idempotent: boolean;
+  poll: boolean;
+  timeoutMs: number;
+  rate: { calls: number; perMs: number; glob: string } | null;
+}
+
+/** Resolves the rules of `server/tool` names. */
+export class Rules {
+  readonly #settings: ToolSettings;
+  /** Longest glob first; of equal lengths, the later one, as with every other override. */
+  readonly #rules: readonly ToolRule[];
+
+  constructor(settings: ToolSettings) {
+    this.#settings = settings;
+    this.#rules = settings.rules.toReversed().toSorted((a, b) => b.glob.length - a.glob.length);
+  }
+
+  /** The rules of one tool. */
+  resolve(name: string): ResolvedRule {
+    const matching = this.#rules.filter((rule) => matchesTool(rule.glob, name));
+    const said = <Key extends "grant" | "readOnly" | "idempotent" | "poll" | "timeoutMs">(
+      key: Key,
+    ): ToolRule[Key] | null => matching.find((rule) => rule[key] !== null)?.[key] ?? null;
+    const rated = matching.find((rule) => rule.rate !== null);
+    return {
+      granted: grantsTool(this.#settings.grant, name) && said("grant") !== false,
+      readOnly: said("readOnly"),
+      idempotent: said("idempotent") ?? false,
+      poll: said("poll") ?? false,
+      timeoutMs: said("timeoutMs") ?? this.#settings.timeoutMs,
+      rate: rated?.rate ? { ...rated.rate, glob: rated.glob } : null,
+    };
+  }
+}
+
+/**
+ * A token bucket: `calls` at once, then one every `perMs / calls`. Whoever takes in advance waits
+ * for what it took; a wait that is not worth it is given back.
+ */
+export class RateLimit {
+  readonly #calls: number;
+  readonly #perMs: number;
+  #tokens: number;
+  #filledMs: number;
+
+  constructor(calls: number, perMs: number, nowMs: number) {
+    this.#calls = calls;
+    this.#perMs = perMs;
+    this.#tokens = calls;
+    this.#filledMs = nowMs;
+  }
+
+  /** Takes one call; milliseconds to wait for it, or undefined, and nothing taken, if over `waitMsMax`. */
+  take(nowMs: number, waitMsMax: number): number | undefined {
+    const gained = (nowMs - this.#filledMs) * this.#calls / this.#perMs;
+    this.#tokens = Math.min(this.#calls, this.#tokens + gained);
+    this.#filledMs = nowMs;
+    const waitMs = Math.ceil(Math.max(0, (1 - this.#tokens) * this.#perMs / this.#calls));
+    if (waitMs > waitMsMax) return undefined;
+    this.#tokens -= 1;
+    return waitMs;
+  }
+
+  /** Gives back a call that was taken and not made. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#calls, this.#tokens + 1);
+  }
+}
