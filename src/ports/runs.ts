@@ -74,7 +74,8 @@ export interface WatcherHandle {
 export interface WatcherListener {
   /** The servers of these names are connected, and every subscription is in place. */
   connected(servers: readonly string[]): void;
-  updated(server: string, uri: string): void;
+  /** `possibly`: after a reconnect; nobody saw it change. */
+  updated(server: string, uri: string, possibly: boolean): void;
 }
 
 /**
@@ -84,6 +85,10 @@ export interface WatcherListener {
  */
 export interface RunsPort {
   start(request: RunRequest, listener?: SessionListener): RunHandle;
-  /** `subscribe`: `server:uri-glob`. */
-  watch(subscribe: readonly string[], listener: WatcherListener): WatcherHandle;
+  /** `subscribe`: `server:uri-glob`; `possibly`: report each watched URI once at the start. */
+  watch(
+    subscribe: readonly string[],
+    possibly: boolean,
+    listener: WatcherListener,
+  ): WatcherHandle;
 }

@@ -58,6 +58,7 @@ export type FromAgent =
   | { v: 1; type: "progress"; progress: Progress }
   | { v: 1; type: "request"; id: number; op: RequestOp; arguments: JsonObject }
   | { v: 1; type: "connected"; servers: string[] }
-  | { v: 1; type: "updated"; server: string; uri: string }
+  /** `possibly`: nobody saw it change, but while nobody looked it may have. */
+  | { v: 1; type: "updated"; server: string; uri: string; possibly: boolean }
   | { v: 1; type: "delivered"; id: string; result: AgentResult }
   | { v: 1; type: "result"; result: AgentResult };

@@ -183,8 +183,11 @@ export type Start =
   | { kind: "resume" }
   /** A warm session: stays after a final and takes further deliveries. */
   | { kind: "warm"; resume: boolean }
-  /** The watcher of reactive mode: no model, holds these `server:uri-glob` subscriptions. */
-  | { kind: "watch"; subscribe: string[] };
+  /**
+   * The watcher of reactive mode: no model, holds these `server:uri-glob` subscriptions. With
+   * `possibly`, each watched URI is reported once at the start: it may have changed unseen.
+   */
+  | { kind: "watch"; subscribe: string[]; possibly: boolean };
 
 export interface AgentPayload {
   identity: AgentIdentity;
