@@ -1,0 +1,69 @@
+import { failed, success } from "../core/outcome.ts";
+import type { LockPort } from "../ports/lock.ts";
+
+/** How long a lock that is free may take, where only the waiting kind of locking exists. */
+const WAIT_MS = 250;
+
+/** Advisory file locks of the operating system: they end with the process, however it ends. */
+export const systemLock: LockPort = {
+  async tryLock(path) {
+    let file: Deno.FsFile;
+    try {
+      file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
+    } catch (error) {
+      const denied = error instanceof Deno.errors.NotCapable ||
+        error instanceof Deno.errors.PermissionDenied;
+      const message = error instanceof Error ? error.message : String(error);
+      return failed({ class: denied ? "denied" : "other", message: `${path}: ${message}` });
+    }
+    try {
+      if (!await take(file)) {
+        return failed({ class: "held", message: `${path} is held by another process` });
+      }
+    } catch (error) {
+      file.close();
+      const message = error instanceof Error ? error.message : String(error);
+      return failed({ class: "other", message: `${path}: ${message}` });
+    }
+    noteHolder(file);
+    let released = false;
+    return success({
+      release() {
+        if (released) return;
+        released = true;
+        file.close();
+      },
+    });
+  },
+};
+
+/** Whether the lock was taken; if not, the file is or will be closed. */
+async function take(file: Deno.FsFile): Promise<boolean> {
+  // Deno 2.4, which the closed-network build runs on, has no tryLock.
+  if (typeof file.tryLock === "function") {
+    const taken = await file.tryLock(true);
+    if (!taken) file.close();
+    return taken;
+  }
+  let waiting = true;
+  const locked = file.lock(true).then(() => {
+    if (!waiting) file.close();
+    return true;
+  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), WAIT_MS);
+  });
+  const taken = await Promise.race([locked, late]);
+  waiting = false;
+  clearTimeout(timer);
+  return taken;
+}
+
+/** For people who look: the lock itself is not in the content. */
+function noteHolder(file: Deno.FsFile): void {
+  try {
+    file.truncateSync(0);
+    file.writeSync(new TextEncoder().encode(`${Deno.pid}\n`));
+  } catch { /* it is held all the same */ }
+}

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { systemLock } from "./lock.ts";
+
+const HOLDER = `
+import { systemLock } from ${JSON.stringify(new URL("./lock.ts", import.meta.url).href)};
+const lock = await systemLock.tryLock(Deno.args[0]);
+if (Deno.args[1] === "spawn") {
+  new Deno.Command("sleep", { args: ["30"], stdin: "null", stdout: "null", stderr: "null" }).spawn();
+}
+console.log(lock.ok ? "taken" : lock.failure.class);
+if (lock.ok && Deno.args[1] !== "leave") await new Promise((resolve) => setTimeout(resolve, 60_000));
+`;
+
+function hold(path: string, mode: string): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), {
+    args: [
+      "eval",
+      "--no-config",
+      HOLDER,
+      path,
+      mode,
+    ],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+    detached: true,
+  }).spawn();
+}
+
+async function firstLine(child: Deno.ChildProcess): Promise<string> {
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return new TextDecoder().decode(value).trim();
+}
+
+Deno.test("systemLock: exclusive between processes, and dies with a SIGKILL", async () => {
+  const directory = Deno.makeTempDirSync();
+  const path = `${directory}/a.lock`;
+  try {
+    const holder = hold(path, "spawn");
+    assert.equal(await firstLine(holder), "taken");
+    const refused = await systemLock.tryLock(path);
+    assert(!refused.ok);
+    assert.equal(refused.failure.class, "held");
+    assert.equal(Deno.readTextFileSync(path).trim(), String(holder.pid));
+
+    holder.kill("SIGKILL");
+    await holder.status;
+    // What it had started lives on, and has not inherited the lock.
+    const taken = await systemLock.tryLock(path);
+    Deno.kill(-holder.pid, "SIGKILL");
+    assert(taken.ok, JSON.stringify(taken));
+
+    const second = hold(path, "leave");
+    assert.equal(await firstLine(second), "held");
+    await second.status;
+    taken.value.release();
+    taken.value.release();
+    const again = await systemLock.tryLock(path);
+    assert(again.ok);
+    again.value.release();
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("systemLock: a path that cannot be opened is a failure, not a throw", async () => {
+  const refused = await systemLock.tryLock("/nonexistent-directory/x.lock");
+  assert(!refused.ok);
+  assert.equal(refused.failure.class, "other");
+});
