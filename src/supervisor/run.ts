@@ -41,7 +41,7 @@ export async function runOnce(
   ports: SupervisorPorts,
   options: RunOptions = { start: { kind: "fresh" } },
 ): Promise<Outcome<OnceEnd, RunProblem>> {
-  const { clock, files, random } = ports;
+  const { clock, random } = ports;
   const startedWallMs = clock.wallMs();
   const runId = settings.runId ?? makeUlid(startedWallMs, random.bytes(10));
   const directory = `${settings.runDirectory}/${runId}`;

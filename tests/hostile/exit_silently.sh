@@ -1,0 +1,2 @@
+# Exits well without a word.
+exit 0

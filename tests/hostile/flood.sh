@@ -1,0 +1,2 @@
+# Floods stdout with lines for ever.
+exec yes "flood of $1"

@@ -1,0 +1,2 @@
+# Spins in a hot loop.
+while :; do :; done
