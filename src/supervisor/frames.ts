@@ -63,9 +63,7 @@ export function parseFromAgent(line: string): Outcome<FromAgent, string> {
         ? success({ v: 1, type: "connected", servers: frame.servers })
         : bad("connected.servers", frame.servers);
     case "updated":
-      return typeof frame.server === "string" && typeof frame.uri === "string"
-        ? success({ v: 1, type: "updated", server: frame.server, uri: frame.uri })
-        : bad("updated", frame);
+      return parseUpdated(frame);
     case "delivered": {
       const result = parseResult(frame.result);
       if (typeof frame.id !== "string") return bad("delivered.id", frame.id);
@@ -89,6 +87,12 @@ function parseProgress(value: Json | undefined): Outcome<FromAgent, string> {
   ) return bad("progress", value);
   const progress = { step: value.step, tokens: value.tokens, doing: value.doing } as Progress;
   return success({ v: 1, type: "progress", progress });
+}
+
+function parseUpdated({ server, uri, possibly }: JsonObject): Outcome<FromAgent, string> {
+  return typeof server === "string" && typeof uri === "string" && typeof possibly === "boolean"
+    ? success({ v: 1, type: "updated", server, uri, possibly })
+    : bad("updated", { server: server ?? null, uri: uri ?? null, possibly: possibly ?? null });
 }
 
 function parseRequest(frame: JsonObject): Outcome<FromAgent, string> {
