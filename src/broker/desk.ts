@@ -28,6 +28,7 @@ export interface DeskDeps extends Omit<CommandDeps, "workingDirectory"> {
   /** The Worker's code runs. */
   up(): void;
   ended(result: AgentResult): void;
+  failed(message: string): void;
 }
 
 const FORWARDED: ReadonlySet<string> = new Set(["progress", "connected", "updated", "delivered"]);
@@ -80,6 +81,9 @@ export class Desk {
         if (isObject(message.frame) && FORWARDED.has(message.frame.type)) {
           this.#deps.toSupervisor({ ...message.frame, v: 1 });
         }
+        break;
+      case "failed":
+        this.#deps.failed(String(message.message));
         break;
       case "result":
         this.#deps.ended(message.result);

@@ -134,6 +134,7 @@ class Broker {
       toWorker: (message, transfer) => this.#toWorker(message, transfer),
       up: () => this.#up(),
       ended: (result) => void this.#end(result, 0),
+      failed: (message) => this.#workerFailed(message),
     });
     this.#agent = { payload, vault, telemetry, servers, desk };
     this.#worker = worker.start({

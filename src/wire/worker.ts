@@ -55,7 +55,9 @@ export type FromWorker =
   | { type: "cancel_command"; id: number }
   | { type: "request"; id: number; op: RequestOp; arguments: JsonObject }
   | { type: "forward"; frame: Extract<FromAgent, { type: "progress" | "connected" | "updated" | "delivered" }> }
-  | { type: "result"; result: AgentResult };
+  | { type: "result"; result: AgentResult }
+  /** An uncaught error: the loop is over. Said here, so that the runtime prints nothing unmasked. */
+  | { type: "failed"; message: string };
 
 /** Bytes of a tool server's stdout that may be under way to the Worker before reading pauses. */
 export const PORT_WINDOW_BYTES = 1024 * 1024;

@@ -20,10 +20,10 @@ export function readSettings(path: string): Settings {
 
 export function makeSettings(scenario: Scenario): Settings {
   const directory = scenario.directory;
-  return {
+  const settings: Settings = {
     mode: "once",
     task: {
-      instruction: JSON.stringify(scenario.script),
+      instruction: "",
       system: null,
       seeds: [],
       outputSchema: null,
@@ -82,4 +82,6 @@ export function makeSettings(scenario: Scenario): Settings {
     limits: { ...DEFAULT_LIMITS, ...scenario.limits },
     vault: Vault.from(scenario.secrets ?? {}),
   };
+  settings.task.instruction = JSON.stringify(scenario.script);
+  return settings;
 }

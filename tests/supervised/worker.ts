@@ -1,12 +1,15 @@
 /** A loop Worker that does what its script says, good or bad. */
 
 import type { FromWorker, ServerPortMessage, ToWorker } from "../../src/wire/worker.ts";
+import { guardWorker } from "../../src/sys/worker_scope.ts";
 import { failedResult } from "../../src/wire/result.ts";
 
 const scope = self as unknown as {
   postMessage(message: FromWorker): void;
   onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
 };
+guardWorker((message) => scope.postMessage({ type: "failed", message }));
+
 let script: { do?: string; steps?: Record<string, unknown>[] } = {};
 const waiting = new Map<number, (message: ToWorker) => void>();
 let ids = 0;
