@@ -1,0 +1,192 @@
+/**
+ * The conversation as messages of the Anthropic dialect: roles alternate, results ride in user
+ * messages, and marks tell the endpoint up to where its cache may reach. Each message is rendered
+ * once.
+ */
+
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { toWellFormed } from "../core/text.ts";
+import type { Message, Part, ToolSpec } from "../ports/model.ts";
+import {
+  describePart,
+  EMPTY_TEXT,
+  isImage,
+  resultText,
+  wireArguments,
+  wireId,
+  wireName,
+  withinToolMessages,
+} from "./wire_form.ts";
+
+type AssistantMessage = Extract<Message, { role: "assistant" }>;
+
+/** What the endpoint may cache up to the block that carries it. */
+export const CACHE_MARK = '"cache_control":{"type":"ephemeral"}';
+
+/** Blocks of one message as JSON, joined by commas; `marked` has the cache mark on the last one. */
+interface Blocks {
+  plain: string;
+  marked: string;
+}
+
+interface Group {
+  role: "user" | "assistant";
+  blocks: Blocks[];
+}
+
+/** Renders conversations for one endpoint, as far as it is known to take images. */
+export class AnthropicMessages {
+  readonly #images: boolean;
+  readonly #cache = new WeakMap<Message, Blocks>();
+
+  constructor(images: boolean) {
+    this.#images = images;
+  }
+
+  /** The members of the array `messages`, joined by commas. */
+  render(conversation: readonly Message[]): string {
+    const groups: Group[] = [];
+    for (const message of withinToolMessages(conversation)) {
+      const role = message.role === "assistant" ? "assistant" : "user";
+      if (groups.at(-1)?.role !== role) groups.push({ role, blocks: [] });
+      groups.at(-1)!.blocks.push(this.#render(message));
+    }
+    if (groups[0]?.role === "assistant") {
+      groups.unshift({ role: "user", blocks: [textBlocks(EMPTY_TEXT)] });
+    }
+    // The end of this request is where the next one's new part begins; the mark before it is the
+    // one that the request before this wrote.
+    const marks = new Set<Group>(groups.filter((group) => group.role === "user").slice(-2));
+    return groups.map((group) => {
+      const last = group.blocks.length - 1;
+      const blocks = group.blocks.map((block, index) =>
+        index === last && marks.has(group) ? block.marked : block.plain
+      );
+      return `{"role":"${group.role}","content":[${blocks.join(",")}]}`;
+    }).join(",");
+  }
+
+  #render(message: Message): Blocks {
+    let blocks = this.#cache.get(message);
+    if (blocks !== undefined) return blocks;
+    if (message.role === "assistant") {
+      const plain = assistantBlocks(message).map((block) => JSON.stringify(block)).join(",");
+      blocks = { plain, marked: plain };
+    } else if (message.role === "user") {
+      const content = message.parts.map((part) => this.#block(part)).filter((block) =>
+        block !== null
+      );
+      blocks = content.length === 0 ? textBlocks(EMPTY_TEXT) : joinBlocks(content);
+    } else {
+      blocks = joinBlocks([this.#result(message)]);
+    }
+    this.#cache.set(message, blocks);
+    return blocks;
+  }
+
+  #block(part: Part): JsonObject | null {
+    if (this.#images && isImage(part)) {
+      const source = { type: "base64", media_type: part.mimeType, data: part.data };
+      return { type: "image", source };
+    }
+    const text = describePart(part);
+    return text.trim() === "" ? null : { type: "text", text };
+  }
+
+  #result(message: Extract<Message, { role: "tool" }>): JsonObject {
+    const result: JsonObject = { type: "tool_result", tool_use_id: wireId(message.callId) };
+    if (message.parts.some((part) => this.#images && isImage(part))) {
+      const content = message.parts.map((part) => this.#block(part)).filter((block) =>
+        block !== null
+      );
+      if (message.note) content.push({ type: "text", text: toWellFormed(message.note) });
+      result["content"] = content;
+    } else {
+      const texts = message.parts.map(describePart).filter((text) => text !== "");
+      result["content"] = resultText(message, texts.join("\n\n"));
+    }
+    if (message.isError) result["is_error"] = true;
+    return result;
+  }
+}
+
+/** Tools as `tools`' members, with the cache mark on the last one. Rendered once per list. */
+export class AnthropicTools {
+  readonly #specs = new WeakMap<ToolSpec, Blocks>();
+  #last: { tools: readonly ToolSpec[]; json: string } | null = null;
+
+  render(tools: readonly ToolSpec[]): string {
+    if (this.#last?.tools === tools) return this.#last.json;
+    const json = tools.map((tool, index) => {
+      let spec = this.#specs.get(tool);
+      if (spec === undefined) {
+        const description = toWellFormed(tool.description);
+        spec = joinBlocks([{ name: tool.name, description, input_schema: tool.inputSchema }]);
+        this.#specs.set(tool, spec);
+      }
+      return index === tools.length - 1 ? spec.marked : spec.plain;
+    }).join(",");
+    this.#last = { tools, json };
+    return json;
+  }
+}
+
+/** Names of all calls in a conversation: a history with calls needs tools that are defined. */
+export function calledNames(messages: readonly Message[]): string[] {
+  const names = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      for (const call of message.calls) names.add(wireName(call.name));
+    }
+  }
+  return [...names].sort();
+}
+
+function textBlocks(text: string): Blocks {
+  return joinBlocks([{ type: "text", text }]);
+}
+
+function joinBlocks(blocks: readonly JsonObject[]): Blocks {
+  const plain = blocks.map((block) => JSON.stringify(block)).join(",");
+  return { plain, marked: `${plain.slice(0, -1)},${CACHE_MARK}}` };
+}
+
+/**
+ * A reply's blocks. With thinking, in the order in which the model made them: `opaque` holds thinking
+ * blocks as they came, and of texts and calls only the place (a text's length, a call's index).
+ */
+function assistantBlocks(message: AssistantMessage): JsonObject[] {
+  const order = message.opaque?.dialect === "anthropic" && Array.isArray(message.opaque.blocks)
+    ? message.opaque.blocks
+    : null;
+  const blocks: JsonObject[] = [];
+  const placed = new Set<number>();
+  let at = 0;
+  const addText = (text: string) => {
+    if (text.trim() !== "") blocks.push({ type: "text", text: toWellFormed(text) });
+  };
+  for (const block of order ?? []) {
+    if (!isObject(block)) continue;
+    if (block["type"] === "text_place") {
+      const end = at + (typeof block["length"] === "number" ? block["length"] : 0);
+      addText(message.text.slice(at, end));
+      at = end;
+    } else if (block["type"] === "call_place") {
+      const index = typeof block["index"] === "number" ? block["index"] : -1;
+      if (message.calls[index] === undefined) continue;
+      placed.add(index);
+      blocks.push(callBlock(message, index));
+    } else blocks.push(block);
+  }
+  if (at < message.text.length) addText(message.text.slice(at));
+  message.calls.forEach((_call, index) => {
+    if (!placed.has(index)) blocks.push(callBlock(message, index));
+  });
+  return blocks.length === 0 ? [{ type: "text", text: EMPTY_TEXT }] : blocks;
+}
+
+function callBlock(message: AssistantMessage, index: number): JsonObject {
+  const call = message.calls[index]!;
+  const input = JSON.parse(wireArguments(call.arguments)) as Json;
+  return { type: "tool_use", id: wireId(call.id), name: wireName(call.name), input };
+}
