@@ -1,0 +1,283 @@
+/** A whole configuration, from every source, into settings: or every problem of it at once. */
+
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import type { Limits } from "../core/limits.ts";
+import { failed, type Outcome, success } from "../core/outcome.ts";
+import type { Command, Durability, HookEvent, HookSettings, LogSettings } from "../wire/payload.ts";
+import { parentOf, resolvePath } from "../toolserver/paths.ts";
+import { Layers } from "./layers.ts";
+import { readModel } from "./model.ts";
+import { INVOCATION } from "./option.ts";
+import { optionNamed, OPTIONS } from "./options.ts";
+import type { Problem } from "./problem.ts";
+import { type LoadInput, Reading } from "./reading.ts";
+import { isCredentialName } from "./secrets.ts";
+import { hasReference } from "./secrets.ts";
+import { readAllow, readServers } from "./servers.ts";
+import type { Settings } from "./settings.ts";
+import { type ConfigFile, layServerFiles, readConfigFile, whyGranted } from "./sources.ts";
+import { nearest } from "./suggest.ts";
+import { readTask } from "./task.ts";
+import { readTools } from "./tools.ts";
+import { readTrigger } from "./trigger.ts";
+import { splitWords } from "./words.ts";
+
+/**
+ * The settings that flags, environment, file and defaults make together, or every problem of them.
+ * Files are read, nothing is written, started or contacted.
+ */
+export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, Problem[]>> {
+  const { layers, file } = await layEverything(input);
+  const reading = new Reading(layers, input);
+  const allow = readAllow(reading);
+  const servers = readServers(reading, allow);
+  const names = servers.map((server) => server.name);
+  const task = await readTask(
+    reading,
+    servers.filter((server) => server.kind !== "builtin").map((server) => server.name),
+  );
+  const model = readModel(reading);
+  const { mode, trigger } = await readTrigger(reading, names, task.instruction !== "");
+  const directories = readDirectories(reading);
+  const settings: Settings = {
+    mode,
+    task,
+    model,
+    servers,
+    tools: readTools(reading),
+    allow,
+    limits: readLimits(reading),
+    trigger,
+    hooks: readHooks(reading),
+    allowTrifecta: reading.on("allow_trifecta"),
+    notes: reading.on("notes"),
+    output: reading.text("output") as Settings["output"],
+    ...directories,
+    durability: reading.text("durability") as Durability,
+    log: readLog(reading),
+    listen: reading.text("listen"),
+    healthFile: pathOf(reading, "health_file"),
+    drainTimeoutMs: reading.ms("drain_timeout")!,
+    lock: reading.text("lock"),
+    workingDirectory: input.cwd,
+    configurationFile: file?.path ?? null,
+    configuration: maskConfiguration(layers.tree),
+    vault: reading.vault,
+  };
+  checkTargets(reading);
+  return layers.problems.length > 0 ? failed(layers.problems) : success(settings);
+}
+
+/** Lays every level. A found file that the run itself may write is left out, and that is said. */
+async function layEverything(
+  input: LoadInput,
+): Promise<{ layers: Layers; file: ConfigFile | null }> {
+  const reader = new Layers();
+  const file = await readConfigFile(input, reader);
+  const layers = await layLevels(input, file);
+  if (file?.found) {
+    const write = layers.get("allow_write");
+    const why = whyGranted(file, write, input.cwd, input.files);
+    if (why !== null) {
+      input.notice(`${file.label} is not used: ${why}; name it with --config to use it anyway`);
+      return { layers: await layLevels(input, null), file: null };
+    }
+  }
+  layers.problems.unshift(...reader.problems);
+  return { layers, file };
+}
+
+async function layLevels(input: LoadInput, file: ConfigFile | null): Promise<Layers> {
+  const layers = new Layers();
+  if (input.recorded) {
+    layers.layFile(
+      input.recorded.configuration,
+      "record",
+      (below) => `the record's ${below.join(".")}`,
+    );
+  }
+  if (file) layers.layFile(file.content, "file", file.locate);
+  if (!input.recorded) await layVariables(input, layers);
+  await layTextsOf(input, layers, "flag", (name) => input.flags[name]);
+  return layers;
+}
+
+async function layVariables(input: LoadInput, layers: Layers): Promise<void> {
+  const known = new Map(
+    OPTIONS.flatMap((option) => option.env === null ? [] : [[option.env, option]]),
+  );
+  await layTextsOf(input, layers, "env", (name) => {
+    const option = optionNamed(name);
+    const text = option.env === null ? undefined : input.env[option.env];
+    if (text === undefined || text.trim() === "") return undefined;
+    return option.repeatable ? text.split("\n").filter((line) => line.trim() !== "") : [text];
+  });
+  for (const name of Object.keys(input.env)) {
+    // Other programs use this prefix too: only what is nearly ours is worth a word.
+    if (!name.startsWith("AGENT_") || known.has(name) || name.length < 12) continue;
+    const near = nearest(name, known.keys());
+    if (near !== undefined) input.notice(`${name} is not used; did you mean ${near}?`);
+  }
+}
+
+async function layTextsOf(
+  input: LoadInput,
+  layers: Layers,
+  level: "env" | "flag",
+  textsOf: (name: string) => readonly string[] | undefined,
+): Promise<void> {
+  let declared = new Map<string, string>();
+  for (const option of OPTIONS) {
+    const texts = textsOf(option.name);
+    if (texts === undefined || texts.length === 0) continue;
+    if (option.form === "mcp_config") {
+      declared = await layServerFiles(input, layers, texts, level);
+      continue;
+    }
+    if (option.form === "mcp") {
+      for (const text of texts) {
+        const name = text.slice(0, Math.max(0, text.indexOf("=")));
+        const at = declared.get(name);
+        if (at !== undefined) {
+          layers.report(
+            level === "env" ? "AGENT_MCP" : "--mcp",
+            name,
+            `the server ${JSON.stringify(name)} is declared twice, also in ${at}`,
+          );
+        }
+      }
+    }
+    layers.layTexts(option, texts, level, level === "flag" && input.purpose === "resume");
+  }
+}
+
+function readLimits(reading: Reading): Limits {
+  return {
+    maxSteps: reading.number("max_steps")!,
+    maxTokens: reading.number("max_tokens")!,
+    maxCost: reading.number("max_cost"),
+    maxCalls: reading.number("max_calls")!,
+    maxCallsPerTurn: reading.number("max_calls_per_turn")!,
+    deadlineMs: reading.ms("deadline")!,
+    idleLimit: reading.number("idle_limit")!,
+    failLimit: reading.number("fail_limit")!,
+    repeatCap: reading.number("repeat_cap")!,
+    keepVerbatim: reading.number("keep_verbatim")!,
+    compactAt: reading.number("compact_at")!,
+    observationBytesMax: reading.bytes("observation_bytes")!,
+    maxDepth: reading.number("max_depth")!,
+    maxChildren: reading.number("max_children")!,
+    maxSubagents: reading.number("max_subagents")!,
+    treeTokensMax: reading.number("tree_tokens")!,
+    memoryBytesMax: reading.bytes("max_memory")!,
+    progressTimeoutMs: reading.ms("progress_timeout")!,
+  };
+}
+
+function readHooks(reading: Reading): HookSettings {
+  const written = reading.get("hook");
+  const commandsOf = (event: HookEvent): Command[] => {
+    const list = isObject(written) ? written[event] : undefined;
+    return (Array.isArray(list) ? list : []).map((line) => {
+      const words = splitWords(String(line));
+      return words.ok ? words.value : [];
+    });
+  };
+  return {
+    before_action: commandsOf("before_action"),
+    after_observation: commandsOf("after_observation"),
+    before_compaction: commandsOf("before_compaction"),
+    on_stop: commandsOf("on_stop"),
+  };
+}
+
+function readLog(reading: Reading): LogSettings {
+  const format = reading.text("log_format");
+  return {
+    level: reading.text("log_level") as LogSettings["level"],
+    format: format === "text" || (format === "auto" && reading.input.stderrIsTerminal)
+      ? "text"
+      : "json",
+    content: reading.on("log_content"),
+    quiet: reading.on("quiet"),
+  };
+}
+
+function readDirectories(
+  reading: Reading,
+): Pick<Settings, "runDirectory" | "stateDirectory" | "runId"> {
+  const stateDirectory = pathOf(reading, "state_dir") ?? stateHome(reading.input);
+  const runDirectory = pathOf(reading, "run_dir") ?? resolvePath(stateHome(reading.input), "runs");
+  const runId = reading.text("run_id");
+  if (runId !== null && reading.input.files.lstat(resolvePath(runDirectory, runId)).ok) {
+    reading.report(
+      reading.where("run_id"),
+      runId,
+      `the run ${runId} exists already in ${runDirectory}`,
+      `choose another id, or go on with it: agentd resume ${runId}`,
+    );
+  }
+  return { runDirectory, stateDirectory, runId };
+}
+
+/** Where state is kept unless said otherwise (XDG base directories). */
+export function stateHome(input: Pick<LoadInput, "env" | "home" | "cwd">): string {
+  const base = input.env.XDG_STATE_HOME;
+  // The specification says that a relative path is to be ignored.
+  if (base !== undefined && base.startsWith("/")) return resolvePath(base, "agentd");
+  return resolvePath(input.home ?? input.cwd, ".local/state/agentd");
+}
+
+function pathOf(reading: Reading, name: string): string | null {
+  const path = reading.text(name);
+  return path === null ? null : reading.absolute(path);
+}
+
+/** Files that will be written at the end: found out now, so that no result is lost then. */
+function checkTargets(reading: Reading): void {
+  for (const name of ["output_file", "record_model"]) {
+    const path = pathOf(reading, name);
+    if (path === null) continue;
+    const where = reading.where(name);
+    const target = reading.input.files.stat(path);
+    if (target.ok && target.value.kind === "directory") {
+      reading.report(where, path, `Cannot write ${path}: it is a directory`);
+      continue;
+    }
+    const directory = reading.input.files.stat(parentOf(path));
+    if (!directory.ok || directory.value.kind !== "directory") {
+      reading.report(
+        where,
+        path,
+        `Cannot write ${path}: there is no directory ${parentOf(path)}`,
+        "make it first",
+      );
+    }
+  }
+}
+
+/** The file that `-o` names, absolute; null: stdout. */
+export function outputFileOf(settings: Settings): string | null {
+  const invocation = settings.configuration[INVOCATION];
+  const path = isObject(invocation) ? invocation.output_file : undefined;
+  return typeof path === "string" ? resolvePath(settings.workingDirectory, path) : null;
+}
+
+/**
+ * The effective values by file key. References to secrets stay as they are written; a credential that
+ * is written out is `***`. What no file has stands below `invocation`.
+ */
+function maskConfiguration(tree: JsonObject): JsonObject {
+  const masked = structuredClone(tree);
+  const servers = masked.mcp_servers;
+  for (const server of Object.values(isObject(servers) ? servers : {})) {
+    for (const kind of ["env", "headers"]) {
+      const map: Json | undefined = isObject(server) ? server[kind] : undefined;
+      if (!isObject(map)) continue;
+      for (const [name, value] of Object.entries(map)) {
+        if (isCredentialName(name) && !hasReference(String(value))) map[name] = "***";
+      }
+    }
+  }
+  return masked;
+}

@@ -1,0 +1,34 @@
+/** A user's mistake in the configuration: reported whole, never thrown. */
+
+import { clip } from "../core/text.ts";
+
+/** One mistake. The four fields together are one line for people. */
+export interface Problem {
+  /** The key as the user wrote it: a flag, an environment name, or file, line and key. */
+  where: string;
+  /** The value at fault, in short and with secrets gone; empty where there is none. */
+  value: string;
+  /** What is wrong, as a sentence without its full stop. */
+  message: string;
+  /** What would be right; empty where the message says it. */
+  hint: string;
+}
+
+const VALUE_CHARS_MAX = 120;
+
+/** A problem; the value is shown as JSON, cut to 120 characters. */
+export function problem(where: string, value: unknown, message: string, hint = ""): Problem {
+  return { where, value: showValue(value), message, hint };
+}
+
+/** A value for people: JSON in one line, cut short. */
+export function showValue(value: unknown): string {
+  if (value === undefined) return "";
+  return clip(JSON.stringify(value) ?? String(value), VALUE_CHARS_MAX);
+}
+
+/** The problem as one line: `WHERE: MESSAGE; HINT`. */
+export function formatProblem(each: Problem): string {
+  const line = `${each.where}: ${each.message}${each.hint === "" ? "" : `; ${each.hint}`}`;
+  return line.replace(/\s*\n\s*/g, " ");
+}
