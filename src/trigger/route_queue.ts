@@ -34,6 +34,8 @@ export interface Change {
   /** A request of its own, never merged with others: the id of the run it was promised. */
   runId: string | null;
   body: StoredBody | null;
+  /** Of a request: runs that were started for it and ended without serving it. */
+  tries: number;
 }
 
 /** Something waiting to be told. One entry is one run, or part of one delivery. */
@@ -318,9 +320,16 @@ function putBack(
   queue.counts.retried += entry.events;
   // Half of it is certain: a back-off of nothing would be a hot loop.
   entry.notBeforeMs = nowMs + backoffMs(DELIVERY_BACKOFF, entry.attempts, 0.5 + unit / 2);
-  if (!entry.request && !yieldToNewer(queue, entry)) return;
+  if (entry.request) countTry(entry);
+  else if (!yieldToNewer(queue, entry)) return;
   queue.waiting.unshift(entry);
   if (!entry.request) { for (const place of entry.changes.keys()) queue.places.set(place, entry); }
+}
+
+function countTry(entry: Entry): void {
+  for (const [place, change] of entry.changes) {
+    entry.changes.set(place, { ...change, tries: change.tries + 1 });
+  }
 }
 
 /** Leaves what changed again meanwhile to the newer entries; whether anything is left. */
@@ -357,10 +366,15 @@ export function queueWakeMs(queue: RouteQueue, nowMs: number): number | null {
 
 /** Everything that was taken in and not yet served, oldest first: what a drain keeps. */
 export function pendingChanges(queue: RouteQueue): Change[] {
-  const inflight = [...queue.inflight.values()].flat();
-  return [...inflight, ...queue.waiting, ...queue.blocked].flatMap((
-    entry,
-  ) => [...entry.changes.values()]);
+  const changes = (entries: Entry[]) => entries.flatMap((entry) => [...entry.changes.values()]);
+  const inflight = changes([...queue.inflight.values()].flat());
+  return [
+    ...inflight.map((change) =>
+      change.runId === null ? change : { ...change, tries: change.tries + 1 }
+    ),
+    ...changes(queue.waiting),
+    ...changes(queue.blocked),
+  ];
 }
 
 /** Entries that wait, blocked ones included. */

@@ -26,11 +26,11 @@ const SPAWN: Route = {
 const CONTINUE: Route = { ...SPAWN, target: { kind: "continue", session: "main" } };
 
 function change(uri: string, kind: Change["kind"] = "changed"): Change {
-  return { server: "s", uri, kind, runId: null, body: null };
+  return { server: "s", uri, kind, runId: null, body: null, tries: 0 };
 }
 
 function request(runId: string): Change {
-  return { server: null, uri: "trigger:x", kind: "changed", runId, body: null };
+  return { server: null, uri: "trigger:x", kind: "changed", runId, body: null, tries: 0 };
 }
 
 /** `+uri@t` a change, `!id@t` a request, `?id@t` takes a batch, `=id@t` serves it, `~id@t` crash, `-id@t` outage. */

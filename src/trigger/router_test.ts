@@ -31,7 +31,7 @@ function warm(match: string, session: string): Route {
 }
 
 function change(uri: string, server: string | null = "docs"): Change {
-  return { server, uri, kind: "changed", runId: null, body: null };
+  return { server, uri, kind: "changed", runId: null, body: null, tries: 0 };
 }
 
 Deno.test("ownerOf: exactly one: exact before glob, longest literal prefix, then order", () => {

@@ -1,0 +1,269 @@
+/**
+ * The watcher's work, in the Worker of an agent process without a model: it holds subscriptions,
+ * follows globs over the servers' resource lists, and reports URIs that changed, never bodies.
+ */
+
+import { UPDATES_BURST_MAX, UPDATES_PER_SECOND_MAX } from "../core/limits.ts";
+import { globToRegExp } from "../core/glob.ts";
+import type { ClockPort } from "../ports/clock.ts";
+import type { Resource, ServerFailure, ToolFailure, ToolsPort } from "../ports/tools.ts";
+import type { FromAgent } from "../wire/control.ts";
+import type { Start } from "../wire/payload.ts";
+import type { AgentResult } from "../wire/result.ts";
+import { TokenBucket } from "./token_bucket.ts";
+
+export interface WatchDeps {
+  start: Extract<Start, { kind: "watch" }>;
+  /** Not yet connected. */
+  tools: ToolsPort;
+  clock: ClockPort;
+  /** Sends a frame to the supervisor. */
+  tell(frame: Extract<FromAgent, { type: "connected" | "updated" }>): void;
+  /** Ends the watch. */
+  signal: AbortSignal;
+}
+
+/** A watch in progress. */
+export interface Watch {
+  /** Null: it was ended by its signal. Never rejects. */
+  ended: Promise<ServerFailure | null>;
+  /** Takes up and gives up subscriptions of one URI each, `server:uri`. */
+  change(add: readonly string[], remove: readonly string[]): void;
+}
+
+interface Source {
+  server: string;
+  uri: string;
+  /** Null: one URI. */
+  pattern: RegExp | null;
+}
+
+/** Connects, subscribes, reports `connected`, and goes on reporting until it ends. */
+export function startWatch(deps: WatchDeps): Watch {
+  const watcher = new Watcher(deps);
+  return {
+    ended: watcher.run(),
+    change: (add, remove) => void watcher.change(add, remove),
+  };
+}
+
+/** The terminal result of a watcher: a failure of its servers is the abort `mcp`. */
+export function watchResult(failure: ServerFailure | null): AgentResult {
+  return {
+    status: failure === null ? "cancelled" : null,
+    abort: failure === null ? null : "mcp",
+    reason: failure === null ? "drain" : `${failure.server}: ${failure.message}`,
+    retryable: failure !== null,
+    resumable: false,
+    partial: false,
+    result: null,
+    artifact: null,
+    verification: "none declared",
+    usage: {
+      steps: 0,
+      model_calls: 0,
+      tool_calls: 0,
+      tokens_in: 0,
+      tokens_out: 0,
+      tokens_cached: 0,
+      tokens_estimated: false,
+      cost: null,
+    },
+  };
+}
+
+/** `server:uri`, split at its first colon. */
+export function splitSource(source: string): { server: string; uri: string } {
+  const colon = source.indexOf(":");
+  return { server: source.slice(0, colon), uri: source.slice(colon + 1) };
+}
+
+class Watcher {
+  readonly #deps: WatchDeps;
+  readonly #sources: Source[];
+  /** `server\nuri` of every subscription in place. */
+  readonly #held = new Set<string>();
+  /** What is to be reported, in order; the value: only possibly changed. */
+  readonly #dirty = new Map<string, boolean>();
+  readonly #bucket: TokenBucket;
+  readonly #over = Promise.withResolvers<ServerFailure | null>();
+  #flushing = false;
+  #listing = false;
+  #stale = false;
+  #ready = false;
+
+  constructor(deps: WatchDeps) {
+    this.#deps = deps;
+    this.#sources = deps.start.subscribe.map((text) => {
+      const { server, uri } = splitSource(text);
+      return { server, uri, pattern: /[*?]/.test(uri) ? globToRegExp(uri) : null };
+    });
+    this.#bucket = new TokenBucket(
+      UPDATES_BURST_MAX,
+      UPDATES_PER_SECOND_MAX,
+      deps.clock.monotonicMs(),
+    );
+  }
+
+  async run(): Promise<ServerFailure | null> {
+    const { tools, signal, start, tell } = this.#deps;
+    const stop = () => this.#over.resolve(null);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    tools.onChange((change) => {
+      if (change.kind === "resource_updated") this.#report(change.server, change.uri, false);
+      else if (change.kind === "resources") this.#relist();
+      else if (change.kind === "server_down") this.#over.resolve(change.failure);
+    });
+    const connected = await tools.connect(signal);
+    if (!connected.ok) this.#over.resolve(connected.failure);
+    else {
+      const failure = await this.#begin(connected.value.resources);
+      if (failure !== null) this.#over.resolve(failure);
+      else if (!signal.aborted) {
+        const servers = [...new Set(this.#sources.map((source) => source.server))];
+        tell({ v: 1, type: "connected", servers });
+        this.#ready = true;
+        if (start.possibly) { for (const key of this.#held) this.#report(...unkey(key), true); }
+        // Lists that changed while we subscribed.
+        if (this.#stale) this.#relist();
+        this.#flush();
+      }
+    }
+    const failure = await this.#over.promise;
+    signal.removeEventListener("abort", stop);
+    await tools.close();
+    return failure;
+  }
+
+  async change(add: readonly string[], remove: readonly string[]): Promise<void> {
+    for (const text of remove) {
+      const { server, uri } = splitSource(text);
+      const at = this.#sources.findIndex((source) =>
+        source.server === server && source.uri === uri
+      );
+      if (at !== -1) this.#sources.splice(at, 1);
+      if (this.#sources.some((source) => covers(source, server, uri))) continue;
+      if (this.#held.delete(key(server, uri))) await this.#deps.tools.unsubscribe(server, uri);
+    }
+    for (const text of add) {
+      const { server, uri } = splitSource(text);
+      this.#sources.push({ server, uri, pattern: null });
+      // One that its server refuses is not watched; the agent still reads the resource itself.
+      const failure = await this.#hold(server, uri);
+      // Between its last read and now it may have changed.
+      if (failure === null) this.#report(server, uri, true);
+    }
+  }
+
+  /** Every subscription, in order; the first that its server refuses fails the watch. */
+  async #begin(resources: readonly Resource[]): Promise<ServerFailure | null> {
+    for (const source of this.#sources) {
+      const uris = source.pattern === null
+        ? [source.uri]
+        : matches(resources, source).map((resource) => resource.uri);
+      for (const uri of uris) {
+        if (this.#deps.signal.aborted) return null;
+        const failure = await this.#hold(source.server, uri);
+        if (failure !== null) {
+          const message = `Cannot subscribe to ${uri}: ${failure.message}`;
+          return { server: source.server, message, stderr: "" };
+        }
+      }
+    }
+    return null;
+  }
+
+  async #hold(server: string, uri: string): Promise<ToolFailure | null> {
+    if (this.#held.has(key(server, uri))) return null;
+    const subscribed = await this.#deps.tools.subscribe(server, uri);
+    if (!subscribed.ok) return subscribed.failure;
+    this.#held.add(key(server, uri));
+    return null;
+  }
+
+  /** Globs are matched anew; one listing at a time, and one more for what came meanwhile. */
+  #relist(): void {
+    this.#stale = true;
+    if (this.#listing || !this.#ready) return;
+    this.#listing = true;
+    void (async () => {
+      while (this.#stale && !this.#deps.signal.aborted) {
+        this.#stale = false;
+        await this.#follow();
+      }
+      this.#listing = false;
+    })();
+  }
+
+  async #follow(): Promise<void> {
+    const { resources } = await this.#deps.tools.list(this.#deps.signal);
+    const listed = new Set(resources.map((resource) => key(resource.server, resource.uri)));
+    for (const source of this.#sources) {
+      if (source.pattern === null) continue;
+      for (const { uri } of matches(resources, source)) {
+        if (this.#held.has(key(source.server, uri))) continue;
+        // A resource that is new is a change; one that its server refuses is tried again next time.
+        const failure = await this.#hold(source.server, uri);
+        if (failure === null) this.#report(source.server, uri, false);
+      }
+    }
+    for (const held of [...this.#held]) {
+      const [server, uri] = unkey(held);
+      const wanted = this.#sources.some((source) =>
+        source.pattern === null && covers(source, server, uri)
+      );
+      if (wanted || listed.has(held)) continue;
+      this.#held.delete(held);
+      await this.#deps.tools.unsubscribe(server, uri);
+    }
+  }
+
+  #report(server: string, uri: string, possibly: boolean): void {
+    const place = key(server, uri);
+    this.#dirty.set(place, possibly && (this.#dirty.get(place) ?? true));
+    this.#flush();
+  }
+
+  /** As many frames as the supervisor takes; the rest waits, merged by URI. */
+  #flush(): void {
+    const { clock, tell, signal } = this.#deps;
+    if (this.#flushing || !this.#ready || signal.aborted) return;
+    for (const [place, possibly] of this.#dirty) {
+      const waitMs = this.#bucket.take(clock.monotonicMs());
+      if (waitMs > 0) {
+        this.#flushing = true;
+        const cancel = clock.after(waitMs, () => {
+          signal.removeEventListener("abort", cancel);
+          this.#flushing = false;
+          this.#flush();
+        });
+        signal.addEventListener("abort", cancel, { once: true });
+        return;
+      }
+      this.#dirty.delete(place);
+      const [server, uri] = unkey(place);
+      tell({ v: 1, type: "updated", server, uri, possibly });
+    }
+  }
+}
+
+function key(server: string, uri: string): string {
+  return `${server}\n${uri}`;
+}
+
+function unkey(place: string): [string, string] {
+  const end = place.indexOf("\n");
+  return [place.slice(0, end), place.slice(end + 1)];
+}
+
+function covers(source: Source, server: string, uri: string): boolean {
+  if (source.server !== server) return false;
+  return source.pattern === null ? source.uri === uri : source.pattern.test(uri);
+}
+
+function matches(resources: readonly Resource[], source: Source): Resource[] {
+  return resources.filter((resource) =>
+    !resource.template && covers(source, resource.server, resource.uri)
+  );
+}
