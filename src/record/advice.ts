@@ -59,7 +59,7 @@ function statusAdvice(root: AgentTrace, end: AgentResult, id: string): string {
       const where = first === null ? "" : ` Look at step ${first}, the first without new evidence.`;
       return end.reason.startsWith("failing")
         ? `Its calls fail: read their errors, mend the tool or the task, then: ${resume}`
-        : `The same answers came again:${where} Change the task or the tools, then: ${resume}`;
+        : `The same answers came again.${where} Change the task or the tools, then: ${resume}`;
     }
     case "cancelled":
       return `It was stopped from outside; go on with: ${resume}`;

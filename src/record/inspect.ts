@@ -20,6 +20,7 @@ import { isRunning, type RunPlace, type RunState } from "./runs.ts";
 import {
   type AgentTrace,
   type Iteration,
+  type RunTrace,
   subagentRecords,
   type TraceAction,
   TraceBuilder,
@@ -37,34 +38,25 @@ export interface InspectDeps {
   lock: LockPort;
 }
 
-/** The whole of `--json`. `first_non_advancing` is the root agent's. */
-export interface RunTrace {
-  run_id: string;
-  state: RunState;
-  status: string | null;
-  abort: string | null;
-  reason: string;
-  advice: string;
-  first_non_advancing: number | null;
-  started_at: string | null;
-  last_at: string | null;
-  elapsed_ms: number;
-  agents: AgentTrace[];
-}
-
 /** Reads a run's records into one trace. */
 export async function readRunTrace(deps: InspectDeps, place: RunPlace): Promise<RunTrace> {
   const agents = traceRun(deps.files, place.directory);
   return composeTrace(place, agents, await stateOf(deps, place, agents[0]!));
 }
 
-async function stateOf(deps: InspectDeps, place: RunPlace, root: AgentTrace): Promise<RunState> {
+/** How the run stands, by its root agent's record and its lock. */
+export async function stateOf(
+  deps: InspectDeps,
+  place: RunPlace,
+  root: AgentTrace,
+): Promise<RunState> {
   if (root.fault !== null) return "damaged";
   if (root.end !== null) return "ended";
   return await isRunning(deps, place.directory) ? "running" : "interrupted";
 }
 
-function composeTrace(place: RunPlace, agents: AgentTrace[], state: RunState): RunTrace {
+/** The agents' traces, the root's first, as one run. */
+export function composeTrace(place: RunPlace, agents: AgentTrace[], state: RunState): RunTrace {
   const root = agents[0]!;
   const startedMs = parseIso(root.started_at ?? "");
   const lastMs = parseIso(root.last_at ?? "");

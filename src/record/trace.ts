@@ -8,6 +8,7 @@ import { parseIso } from "../core/time.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { RecordLine } from "../wire/record.ts";
 import type { AgentResult, UsageTotals } from "../wire/result.ts";
+import type { RunState } from "./runs.ts";
 import { RECORD_FILE } from "./append.ts";
 import {
   cursorAfter,
@@ -79,6 +80,21 @@ export interface AgentTrace {
   compactions: number;
   torn_bytes: number;
   fault: RecordFault | null;
+}
+
+/** The whole of `--json`. `first_non_advancing` is the root agent's. */
+export interface RunTrace {
+  run_id: string;
+  state: RunState;
+  status: string | null;
+  abort: string | null;
+  reason: string;
+  advice: string;
+  first_non_advancing: number | null;
+  started_at: string | null;
+  last_at: string | null;
+  elapsed_ms: number;
+  agents: AgentTrace[];
 }
 
 /** Builds one agent's trace, line by line; `trace` is valid after each. */
@@ -292,13 +308,18 @@ export function comparePaths(a: string, b: string): number {
   return left.length - right.length;
 }
 
+/** The records of a run, the root's first. */
+export function runRecords(
+  files: FilesPort,
+  directory: string,
+): { path: string; record: string }[] {
+  const root = { path: "0", record: `${directory}/${RECORD_FILE}` };
+  return [root, ...subagentRecords(files, directory)];
+}
+
 /** Every agent of a run, the root first. */
 export function traceRun(files: FilesPort, directory: string): AgentTrace[] {
-  const records = [
-    { path: "0", record: `${directory}/${RECORD_FILE}` },
-    ...subagentRecords(files, directory),
-  ];
-  return records.map(({ path, record }) => {
+  return runRecords(files, directory).map(({ path, record }) => {
     const builder = new TraceBuilder(path, record);
     builder.read(files);
     return builder.trace;
