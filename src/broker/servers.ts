@@ -154,7 +154,7 @@ export class Servers {
     );
     server.stderr.stop();
     server.stdin.abort().catch(() => {});
-    // `port.close` would drop what was posted last: the Worker closes its end.
+    // `port.close` would drop what was posted last: the Worker closes its end, then `#close` ours.
   }
 
   async #pump(server: Running, stdout: ReadableStream<Uint8Array>): Promise<void> {
@@ -187,7 +187,8 @@ export class Servers {
         resume();
       }
     } else if (message.type === "close") {
-      void this.#close(server);
+      if (server.gone) server.port.close();
+      else void this.#close(server);
     }
   }
 
