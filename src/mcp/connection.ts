@@ -11,7 +11,7 @@ import { boundedMessage, HttpFault } from "./failure.ts";
 import { type Fetch, type HttpEvents, HttpTransport } from "./http.ts";
 import type { ListedTool } from "./metadata.ts";
 import { PASS, type Sdk, SDK_TIMEOUT_MS, type SdkClient } from "./sdk.ts";
-import { PortTransport } from "./stdio.ts";
+import { PortTransport, type StrayLine } from "./stdio.ts";
 import { pause, unlessAborted } from "./timing.ts";
 
 /** Lends the bytes of a stdio server: asks the broker to start it. */
@@ -34,6 +34,8 @@ export interface ConnectionDeps {
 
 /** What a connection tells of itself. */
 export interface ConnectionEvents extends HttpEvents {
+  /** A server wrote something to stdout that is no message. */
+  stray(line: StrayLine): void;
   /** It ended, by whoever's doing, unless by {@link Connection.close}. */
   ended(): void;
 }
@@ -46,6 +48,8 @@ const PROBE_TIMEOUT_MS = 2_000;
 const STDERR_WAIT_MS = 500;
 /** What a server may take to hear that its session is over. */
 const TERMINATE_TIMEOUT_MS = 500;
+/** What a process may take to end before its port is given back. */
+const RELEASE_TIMEOUT_MS = 500;
 
 type Client = SdkClient;
 
@@ -60,12 +64,16 @@ export class Connection {
   #retired = false;
   #closed = false;
 
+  readonly #clock: ClockPort;
+
   constructor(
     sdk: Sdk,
     client: Client,
     transport: PortTransport | HttpTransport,
     events: ConnectionEvents,
+    clock: ClockPort,
   ) {
+    this.#clock = clock;
     this.sdk = sdk;
     this.client = client;
     this.transport = transport;
@@ -130,24 +138,27 @@ export class Connection {
   /** No new requests: it closes when those under way are over. */
   retire(): void {
     this.#retired = true;
-    if (this.#inFlight === 0) this.close();
+    if (this.#inFlight === 0) void this.close();
   }
 
-  /** Closes it at once; what is under way fails. */
-  close(): void {
+  /** Closes it at once; what is under way fails. Resolves when its process is gone, or soon. */
+  async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     // Nothing is done after the transport's close but clearing state.
     this.client.close().catch(() => {});
-    if (this.transport instanceof PortTransport) this.transport.release();
+    if (!(this.transport instanceof PortTransport)) return;
+    // The port stays open until the broker has heard of it.
+    await within(this.#clock, RELEASE_TIMEOUT_MS, this.transport.exited);
+    this.transport.release();
   }
 
   /** Tells an HTTP server that its session is over, then closes. */
-  async end(clock: ClockPort): Promise<void> {
+  async end(): Promise<void> {
     if (this.transport instanceof HttpTransport && this.transport.sessionId !== undefined) {
-      await within(clock, TERMINATE_TIMEOUT_MS, this.transport.terminate());
+      await within(this.#clock, TERMINATE_TIMEOUT_MS, this.transport.terminate());
     }
-    this.close();
+    await this.close();
   }
 
   async #track(request: Promise<unknown>): Promise<unknown> {
@@ -156,7 +167,7 @@ export class Connection {
       return await request;
     } finally {
       this.#inFlight--;
-      if (this.#retired && this.#inFlight === 0) this.close();
+      if (this.#retired && this.#inFlight === 0) void this.close();
     }
   }
 }
@@ -196,20 +207,27 @@ async function openStdio(
   const opened = await unlessAborted(opening, signal);
   if (opened === undefined) {
     opening.then((late) => {
-      if (late.ok) new PortTransport(late.value.port, late.value.pid).abandon();
+      if (!late.ok) return;
+      const transport = new PortTransport(late.value.port, late.value.pid);
+      void transport.start();
+      void transport.close();
+      return within(deps.clock, RELEASE_TIMEOUT_MS, transport.exited).then(() =>
+        transport.release()
+      );
     });
     return failed({ server: server.name, message: "", stderr: "", rejected: false });
   }
   if (!opened.ok) return failed({ ...opened.failure, rejected: false });
   const transport = new PortTransport(opened.value.port, opened.value.pid);
+  transport.onstray = (line) => events.stray(line);
   const sdk = await loading;
   const client = makeClient(sdk, deps.version, era, PROBE_TIMEOUT_MS);
-  const connection = new Connection(sdk, client, transport, events);
+  const connection = new Connection(sdk, client, transport, events, deps.clock);
   const error = await initialize(connection, signal);
   if (error === undefined) return success(connection);
   if (transport.exit === null) await within(deps.clock, STDERR_WAIT_MS, transport.exited);
   const exit = transport.exit;
-  connection.close();
+  void connection.close();
   return failed({
     server: server.name,
     message: exit !== null && !transport.closedByUs
@@ -229,10 +247,10 @@ async function openHttp(
   const sdk = await deps.loadSdk();
   const transport = new HttpTransport(sdk, server, deps.vault, deps.fetch, events);
   const client = makeClient(sdk, deps.version, server.era, SDK_TIMEOUT_MS);
-  const connection = new Connection(sdk, client, transport, events);
+  const connection = new Connection(sdk, client, transport, events, deps.clock);
   const error = await initialize(connection, signal);
   if (error === undefined) return success(connection);
-  connection.close();
+  void connection.close();
   const message = boundedMessage(deps.vault.mask(describe(error)));
   return failed({ server: server.name, message, stderr: "" });
 }

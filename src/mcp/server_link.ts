@@ -2,7 +2,7 @@
 
 import { backoffMs, type BackoffPlan } from "../core/backoff.ts";
 import type { JsonObject } from "../core/json.ts";
-import { RESOURCES_MAX, TOOLS_MAX } from "../core/limits.ts";
+import { RESOURCES_MAX, TOOL_LINE_BYTES_MAX, TOOLS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -17,7 +17,7 @@ import {
 import { finalFault } from "./failure.ts";
 import { type Listing, readList } from "./listing.ts";
 import { type ListedTool, readResource, readTool } from "./metadata.ts";
-import { PortTransport } from "./stdio.ts";
+import { PortTransport, type StrayLine } from "./stdio.ts";
 import { type SubscriptionEvents, Subscriptions } from "./subscriptions.ts";
 import { pause, TimeLimit, unlessAborted } from "./timing.ts";
 
@@ -177,7 +177,7 @@ export class ServerLink {
     if (state.kind === "recovering") await state.over;
     if (state.kind !== "up") return;
     this.#tellDisconnect(state.connection, "closed");
-    await state.connection.end(this.#deps.clock);
+    await state.connection.end();
   }
 
   async #connect(signal: AbortSignal): Promise<Outcome<void, ServerFailure>> {
@@ -190,7 +190,7 @@ export class ServerLink {
     if (outcome.ok) {
       const connection = outcome.value;
       if (this.#life.signal.aborted) {
-        connection.close();
+        await connection.close();
         return failed({ server: this.name, message: "cancelled", stderr: "" });
       }
       this.#state = { kind: "up", connection };
@@ -235,6 +235,7 @@ export class ServerLink {
         sessionLost: () => {
           if (connection !== null) this.sessionLost(connection);
         },
+        stray: (line) => this.#tellStray(line),
         streamReopened: () => this.#subscriptions.reportAll(),
       }, signal);
       if (!opened.ok) {
@@ -249,14 +250,14 @@ export class ServerLink {
         if (!ended && !signal.aborted) return success(connection);
       } catch (error) {
         if (!ended && !signal.aborted) {
-          connection.close();
+          await connection.close();
           const reason = error instanceof Error ? error.message : String(error);
           return failed({ server: this.name, message: `cannot list: ${reason}`, stderr: "" });
         }
       }
       const { transport } = connection;
       const exit = transport instanceof PortTransport ? transport.exit : null;
-      connection.close();
+      await connection.close();
       return failed({
         server: this.name,
         message: exit === null
@@ -330,6 +331,16 @@ export class ServerLink {
     if (listing.cut === null) return;
     const fields = { server: this.name, limit: `list_${listing.cut}`, list };
     this.#deps.telemetry.emit("limit.exceeded", { ...fields, kept: listing.items.length }, "warn");
+  }
+
+  #tellStray(line: StrayLine): void {
+    const { telemetry } = this.#deps;
+    if (line.kind === "oversized") {
+      const fields = { limit: "tool_line_bytes", server: this.name, bound: TOOL_LINE_BYTES_MAX };
+      return telemetry.emit("limit.exceeded", { ...fields, bytes: line.bytes }, "warn");
+    }
+    const fields = { server: this.name, stray: line.kind, bytes: line.bytes };
+    telemetry.emit("mcp.connect", fields, "warn");
   }
 
   #tellDisconnect(connection: Connection, reason: string): void {

@@ -28,6 +28,12 @@ export interface StrayLines {
   oversized: number;
 }
 
+/** A line that was no message. */
+export interface StrayLine {
+  kind: keyof StrayLines;
+  bytes: number;
+}
+
 const encoder = new TextEncoder();
 
 /** The transport. The SDK sees `pid` and `stderr`, by which it knows a stdio server. */
@@ -35,6 +41,8 @@ export class PortTransport implements SdkTransport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: SdkTransport["onmessage"];
+  /** Called for the first stray line of each kind. */
+  onstray?: (line: StrayLine) => void;
   readonly pid: number;
   readonly stderr = null;
   readonly stray: StrayLines = { noise: 0, invalid: 0, oversized: 0 };
@@ -85,15 +93,11 @@ export class PortTransport implements SdkTransport {
     return this.#closedByUs;
   }
 
-  /** Ends a process that nobody will speak with. */
-  abandon(): void {
-    this.close();
-    this.release();
-  }
-
   /** Gives the port back; nothing is heard of the process after it. */
   release(): void {
     this.#port.onmessage = null;
+    // Said after `exited`, it lets the broker close its own end.
+    this.#post({ type: "close" });
     this.#port.close();
     this.#resolveExited(this.exit);
   }
@@ -120,33 +124,43 @@ export class PortTransport implements SdkTransport {
   #takeLine(event: LineEvent): void {
     if (this.#closed) return;
     if (event.type === "oversized") {
-      this.stray.oversized++;
+      this.#countStray("oversized", event.bytes);
       const id = answeredId(event.head, event.tail);
       if (id !== undefined) this.onmessage?.(oversizedAnswer(id, event.bytes));
       return;
     }
-    if (event.type === "invalid") this.stray.invalid++;
-    this.#takeText(event.type === "invalid" ? event.lossy : event.text, event.type === "line");
+    if (event.type === "line") {
+      if (!this.#takeText(event.text)) this.#countStray("noise", event.text.length);
+      return;
+    }
+    // A message with a few broken bytes inside is still an answer.
+    this.#countStray("invalid", event.bytes);
+    this.#takeText(event.lossy);
   }
 
-  #takeText(text: string, countNoise: boolean): void {
-    const start = text.trimStart();
-    if (start === "" && countNoise) return;
+  /** Takes the message of a line, or the messages of a batch; false if there is none. */
+  #takeText(line: string): boolean {
+    const text = line.trim();
+    if (text === "") return true;
+    if (!text.startsWith("{") && !text.startsWith("[")) return false;
     let value: unknown;
-    if (start.startsWith("{") || start.startsWith("[")) {
-      try {
-        value = JSON.parse(start);
-      } catch { /* noise */ }
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return false;
     }
-    // A revision of the protocol had batches: an array of messages on one line.
-    let noise = true;
+    let taken = false;
     for (const item of Array.isArray(value) ? value : [value]) {
       const message = toMessage(item);
       if (message === undefined) continue;
-      noise = false;
+      taken = true;
       this.onmessage?.(message);
     }
-    if (noise && countNoise) this.stray.noise++;
+    return taken;
+  }
+
+  #countStray(kind: keyof StrayLines, bytes: number): void {
+    if (this.stray[kind]++ === 0) this.onstray?.({ kind, bytes });
   }
 
   #post(message: ServerPortMessage): void {
