@@ -69,7 +69,7 @@ export async function compile(
   // Its own configuration, so that nothing of this project's (lock file, lint, tests) is embedded.
   await Deno.writeTextFile(
     `${directory}/deno.json`,
-    JSON.stringify({ unstable: ["worker-options"] }) + "\n",
+    JSON.stringify({ unstable: ["worker-options", "net"] }) + "\n",
   );
   const included = files.filter((file) => file !== "main.js").flatMap((
     file,
