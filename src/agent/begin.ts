@@ -94,6 +94,9 @@ export function continueSession(
   out: Action[],
 ): void {
   const { counters } = state;
+  // Only a process that died in the middle of a turn leaves one open.
+  abandonTurn(state, out);
+  state.evidence = 0;
   state.base = {
     steps: counters.steps,
     tokens: counters.tokensIn + counters.tokensOut,
@@ -112,12 +115,19 @@ export function continueSession(
   state.verification = null;
   state.lastText = "";
   const { instruction, uris } = event.delivery;
-  const changed = uris.length === 0 ? "" : `\nChanged:\n${uris.map((uri) => `- ${uri}`).join("\n")}`;
   pushMessage(
     state.transcript,
-    { role: "user", parts: [{ type: "text", text: `${instruction}${changed}` }] },
+    { role: "user", parts: [{ type: "text", text: deliveryText(instruction, uris) }] },
     counters.steps,
     null,
   );
-  assemble(state, out);
+  if (!event.reconnect) return assemble(state, out);
+  state.phase = { tag: "starting", resumed: true };
+  out.push({ do: "connect" });
+}
+
+/** What a delivery says: the instruction and the URIs that changed, never their bodies. */
+export function deliveryText(instruction: string, uris: readonly string[]): string {
+  if (uris.length === 0) return instruction;
+  return `${instruction}\nChanged:\n${uris.map((uri) => `- ${uri}`).join("\n")}`;
 }

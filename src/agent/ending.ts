@@ -1,6 +1,7 @@
 /** Ends of a run: the result that names one of the nine statuses or two aborts, exactly once. */
 
 import type { Json } from "../core/json.ts";
+import { INLINE_RESULT_BYTES_MAX } from "../core/limits.ts";
 import type { Abort, AgentResult, Status, UsageTotals, Verification } from "../wire/result.ts";
 import type { Decision } from "./event.ts";
 import type { AgentState } from "./state.ts";
@@ -25,6 +26,7 @@ export function stopRun(state: AgentState, stop: Stop, out: Action[], value?: Js
     artifact: null,
     verification: verificationOf(state, completed),
     usage: usageTotals(state),
+    evidence: state.evidence,
   });
 }
 
@@ -48,10 +50,16 @@ export function abortRun(
     artifact: null,
     verification: verificationOf(state, false),
     usage: usageTotals(state),
+    evidence: state.evidence,
   });
 }
 
-function end(state: AgentState, out: Action[], result: AgentResult): void {
+function end(state: AgentState, out: Action[], ended: AgentResult): void {
+  const { result: value } = ended;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const result = text.length > INLINE_RESULT_BYTES_MAX
+    ? { ...ended, artifact: `result-${state.counters.steps}` }
+    : ended;
   const line: Decision = { type: "run.ended", ...result };
   out.push({ do: "append", decision: line }, { do: "stop", result });
   state.phase = { tag: "stopped", result };

@@ -91,7 +91,8 @@ export type AgentEvent =
     | { type: "cancel.requested"; reason: CancelReason }
     | { type: "deadline.passed" }
     | { type: "child.ended"; end: ChildEnd }
-    | { type: "delivered"; delivery: Delivery }
+    /** `reconnect`: the process is new, its servers are not connected yet. */
+    | { type: "delivered"; delivery: Delivery; reconnect: boolean }
     | { type: "run.resumed"; limits: Limits; changes: Json }
   );
 

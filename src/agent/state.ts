@@ -154,6 +154,8 @@ export interface AgentState {
   /** Subagents that ended since the last turn. */
   ended: ChildEnd[];
   turn: Turn | null;
+  /** Observations of tools in this stretch that were new evidence. */
+  evidence: number;
   /** The slowest calls so far, slowest first. */
   slowest: { name: string; ms: number }[];
   /** How the last final was verified, for the result. */
@@ -213,6 +215,7 @@ export function initialState(): AgentState {
     children: new Map(),
     ended: [],
     turn: null,
+    evidence: 0,
     slowest: [],
     verification: null,
   };

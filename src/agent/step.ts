@@ -121,7 +121,10 @@ const RUNNING: Pick<
   "cancel.requested": cancel,
   "deadline.passed": deadline,
   "child.ended": (state, event, out) => endChild(state, event.end, out),
-  "delivered": "impossible",
+  "delivered": (state, event, out) => {
+    if (!event.reconnect) throw new Bug("a delivery while another is worked on");
+    continueSession(state, event, out);
+  },
   "run.resumed": resume,
 };
 
@@ -143,6 +146,7 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
     "child.ended": "impossible",
     "cancel.requested": "impossible",
     "deadline.passed": "impossible",
+    "delivered": "impossible",
     "run.resumed": "impossible",
     "checks.ran": "impossible",
     "call.observed": "impossible",

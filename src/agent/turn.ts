@@ -299,6 +299,7 @@ export function answerCall(
   call.bytes = event.bytes;
   if (isEvidence(event.observation) && !NO_EVIDENCE.has(call.tool!.name)) {
     call.fresh = noteEvidence(state.progress, call.fingerprint, event.digest);
+    if (call.fresh) state.evidence++;
   }
   if (event.child !== null) {
     state.children.set(event.child.id, { ...event.child, end: null });

@@ -174,3 +174,5 @@ export const HEALTH_INTERVAL_MS = 5_000;
 export const COMMANDS_AT_ONCE_MAX = 16;
 /** URIs that one run or delivery is told of; the rest comes with the next. */
 export const DELIVERY_URIS_MAX = 256;
+/** The notes of one agent. */
+export const NOTES_BYTES_MAX = 256 * 1024;

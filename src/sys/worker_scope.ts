@@ -1,15 +1,34 @@
-/**
- * To be called first in a Worker: what nobody caught is reported and not printed, since the runtime
- * would write it to stderr as it is, secrets and all.
- */
-export function guardWorker(report: (message: string) => void): void {
-  addEventListener("error", (event) => {
-    event.preventDefault();
-    report(event.message);
-  });
-  addEventListener("unhandledrejection", (event) => {
-    event.preventDefault();
-    const { reason } = event;
-    report(reason instanceof Error ? `${reason.name}: ${reason.message}` : String(reason));
-  });
+/** What a Worker's own code sees of its surroundings. */
+
+const encoder = new TextEncoder();
+
+/** The Worker's end of its channel; `onMessage` is set before the first message can come. */
+export function workerScope<In, Out>(): {
+  pid: number;
+  post: (message: Out, transfer?: Transferable[]) => void;
+  onMessage: (handle: (message: In) => void) => void;
+} {
+  const scope = self as unknown as {
+    postMessage(message: unknown, transfer?: Transferable[]): void;
+    onmessage: ((event: MessageEvent) => void) | null;
+  };
+  return {
+    pid: Deno.pid,
+    post: (message, transfer) => scope.postMessage(message, transfer ?? []),
+    onMessage: (handle) => {
+      scope.onmessage = (event) => handle(event.data as In);
+    },
+  };
+}
+
+/** `fetch` as it is. */
+export const systemFetch: typeof fetch = (input, init) => fetch(input, init);
+
+/** A whole line to stderr; a reader that is gone is no reason to fail. */
+export function writeStderr(line: string): void {
+  try {
+    const bytes = encoder.encode(line);
+    let written = 0;
+    while (written < bytes.length) written += Deno.stderr.writeSync(bytes.subarray(written));
+  } catch { /* nobody listens */ }
 }

@@ -1,0 +1,24 @@
+/**
+ * The composition root: runs one role over the system's ports and exits with its code. Each role
+ * loads only what it needs; `--version` loads nothing.
+ */
+
+import { VERSION } from "./src/core/version.ts";
+
+/** Runs the role that the first argument names. */
+async function main(args: readonly string[]): Promise<void> {
+  switch (args[0]) {
+    case "--version":
+      console.log(`agentd ${VERSION}`);
+      return;
+    case "__agent": {
+      const [{ runBroker }, { systemPorts }] = await Promise.all([
+        import("./src/broker/main.ts"),
+        import("./src/sys/system.ts"),
+      ]);
+      return await runBroker(systemPorts(import.meta.url));
+    }
+  }
+}
+
+if (import.meta.main) await main(Deno.args);

@@ -1,0 +1,361 @@
+/**
+ * The thin shell around the machine: one event at a time, run to completion. Each event is appended
+ * to the record, then stepped; decisions are appended; what they announce is on disk before it is
+ * done; the answer of an effect is the next event.
+ */
+
+import type { JsonObject } from "../core/json.ts";
+import { toHex, traceparent } from "../core/ids.ts";
+import type { Outcome } from "../core/outcome.ts";
+import type { BrokerPort } from "../ports/broker.ts";
+import type { Cancel, ClockPort } from "../ports/clock.ts";
+import type { ModelFailure, ModelPort, ModelReply } from "../ports/model.ts";
+import type { RandomPort } from "../ports/random.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+import type { ToolsChange, ToolsPort } from "../ports/tools.ts";
+import type { Artifacts } from "../record/artifacts.ts";
+import type { RecordFailure, RecordWriter } from "../record/append.ts";
+import type { CancelReason, ChildEnd, Delivery, Progress } from "../wire/control.ts";
+import type { AgentPayload } from "../wire/payload.ts";
+import { type AgentResult, failedResult } from "../wire/result.ts";
+import { type EffectDeps, executeCall, notifyHooks, runDeclared } from "./effects.ts";
+import type { AgentEvent, CheckPhase, Decision } from "./event.ts";
+import { maskTime } from "./mask.ts";
+import { narrateDecision, narrateEvent } from "./narrate.ts";
+import { type AgentState, deadlineAt } from "./state.ts";
+import { type Action, type PlannedCall, type PlannedRequest, step } from "./step.ts";
+
+/** An event before its moment is known. */
+export type EventBody = AgentEvent extends infer Event
+  ? Event extends { at: number } ? Omit<Event, "at"> : never
+  : never;
+
+export interface DriverDeps {
+  payload: AgentPayload;
+  state: AgentState;
+  model: ModelPort;
+  tools: ToolsPort;
+  broker: BrokerPort;
+  record: RecordWriter;
+  artifacts: Artifacts;
+  effects: EffectDeps;
+  clock: ClockPort;
+  random: RandomPort;
+  telemetry: TelemetryPort;
+  mask: (text: string) => string;
+  /** A stretch is over: the run's one end, or one delivery of a warm session. */
+  ended: (result: AgentResult) => void;
+}
+
+/** Frames of progress are sent at most this often while a turn goes on. */
+const PROGRESS_INTERVAL_MS = 1_000;
+
+export class Driver {
+  readonly #deps: DriverDeps;
+  readonly #state: AgentState;
+  /** Monotonic milliseconds at which `at` was 0. */
+  readonly #originMs: number;
+  readonly #queue: EventBody[] = [];
+  readonly #intents = new Map<string, number>();
+  #stepping = false;
+  #over = false;
+  /** Effects under way answer only in the epoch they were begun in. */
+  #epoch = new AbortController();
+  #timer: { at: number; cancel: Cancel } | null = null;
+  #progressMs = -Infinity;
+  #relisting = false;
+
+  constructor(deps: DriverDeps) {
+    this.#deps = deps;
+    this.#state = deps.state;
+    this.#originMs = deps.clock.monotonicMs() - deps.state.at;
+    deps.tools.onChange((change) => this.#toolsChanged(change));
+  }
+
+  /** Takes an event; it is run to completion before the next. */
+  post(event: EventBody): void {
+    if (this.#over) return;
+    this.#queue.push(event);
+    if (this.#stepping) return;
+    this.#stepping = true;
+    try {
+      for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+        this.#take(next);
+        if (this.#over) return;
+      }
+    } finally {
+      this.#stepping = false;
+    }
+    this.#armDeadline();
+  }
+
+  cancel(reason: CancelReason): void {
+    if (reason === "deadline") this.post({ type: "deadline.passed" });
+    else this.post({ type: "cancel.requested", reason });
+  }
+
+  childEnded(end: ChildEnd): void {
+    this.#deps.effects.selfTools.childEnded(end);
+    this.post({ type: "child.ended", end });
+  }
+
+  /** Hands a delivery to a warm session; `reconnect` if its servers are not connected yet. */
+  deliver(delivery: Delivery, reconnect: boolean): void {
+    this.post({ type: "delivered", delivery, reconnect });
+  }
+
+  /** Whether a stretch is over and another may begin. */
+  get stopped(): boolean {
+    return this.#state.phase.tag === "stopped";
+  }
+
+  #take(body: EventBody): void {
+    // The monotonic clock never goes back, and a resumed run goes on from its record's last moment.
+    const at = Math.max(this.#state.at, Math.round(this.#deps.clock.monotonicMs() - this.#originMs));
+    const event = { ...body, at } as AgentEvent;
+    this.#deps.record.append(event.type, event, at);
+    narrateEvent(this.#deps.telemetry, event);
+    const actions = step(this.#state, event);
+    for (const action of actions) {
+      if (this.#over) return;
+      this.#perform(action);
+    }
+    const flushed = this.#over ? null : this.#deps.record.flush();
+    if (flushed !== null && !flushed.ok) this.#recordFailed(flushed.failure);
+  }
+
+  #perform(action: Action): void {
+    switch (action.do) {
+      case "append":
+        return this.#append(action.decision);
+      case "connect":
+        return this.#begin("connecting", (signal) => this.#connect(signal));
+      case "callModel":
+        return this.#begin("model", (signal) => this.#callModel(action.request, signal));
+      case "summarise":
+        return this.#begin("compacting", (signal) => this.#summarise(action.request, signal));
+      case "callTool":
+        return this.#callTool(action.call);
+      case "runChecks":
+        return this.#begin("verifying", (signal) => this.#runChecks(action.phase, signal));
+      case "abandon":
+        this.#epoch.abort();
+        this.#epoch = new AbortController();
+        return;
+      case "stop":
+        return this.#stop(action.result);
+    }
+  }
+
+  #append(decision: Decision): void {
+    const { record, telemetry } = this.#deps;
+    if (decision.type === "call.intended") {
+      const seq = record.nextSeq;
+      this.#intents.set(decision.call, seq);
+      record.append(decision.type, { ...decision, key: this.#key(seq) }, this.#state.at);
+    } else record.append(decision.type, decision, this.#state.at);
+    narrateDecision(telemetry, decision);
+    if (decision.type === "turn.judged" || decision.type === "run.ended") this.#progress("model", true);
+    if (decision.type === "run.ended" && decision.artifact !== null) {
+      const { result } = decision;
+      this.#deps.artifacts.write(
+        decision.artifact,
+        this.#deps.mask(typeof result === "string" ? result : JSON.stringify(result)),
+      );
+    }
+  }
+
+  /** Run id, the agent's path below the root, and the number of the intent's line. */
+  #key(seq: number): string {
+    const { runId, path, depth } = this.#deps.payload.identity;
+    return depth === 0 ? `${runId}:${seq}` : `${runId}/${path}:${seq}`;
+  }
+
+  /** Starts an effect: what announces it is on disk first. */
+  #begin(doing: Progress["doing"], run: (signal: AbortSignal) => Promise<EventBody | null>): void {
+    const flushed = this.#deps.record.flush();
+    if (!flushed.ok) return this.#recordFailed(flushed.failure);
+    this.#progress(doing, false);
+    this.#answer(run);
+  }
+
+  #callTool(call: PlannedCall): void {
+    const { record } = this.#deps;
+    const written = call.effect === "side_effect" ? record.sync() : record.flush();
+    if (!written.ok) return this.#recordFailed(written.failure);
+    this.#progress("tools", false);
+    const key = this.#key(this.#intents.get(call.call) ?? 0);
+    this.#intents.delete(call.call);
+    this.#answer(async (signal) => {
+      const { observation, digest, bytes, ms, child } = await executeCall(
+        this.#deps.effects,
+        call,
+        key,
+        signal,
+      );
+      return { type: "call.observed", call: call.call, observation, digest, bytes, ms, child };
+    });
+  }
+
+  #answer(run: (signal: AbortSignal) => Promise<EventBody | null>): void {
+    const { signal } = this.#epoch;
+    run(signal).then((event) => {
+      if (event !== null && !signal.aborted) this.post(event);
+    }).catch((error: unknown) => {
+      // Ports never throw for the world: this is a bug of ours, and it ends the run by its name.
+      this.#crash(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+    });
+  }
+
+  async #connect(signal: AbortSignal): Promise<EventBody> {
+    const connected = await this.#deps.tools.connect(signal);
+    return connected.ok
+      ? { type: "tools.listed", ...connected.value }
+      : { type: "server.down", failure: { ...connected.failure, stderr: this.#deps.mask(connected.failure.stderr) } };
+  }
+
+  async #complete(
+    request: PlannedRequest,
+    signal: AbortSignal,
+  ): Promise<{ reply: Outcome<ModelReply, ModelFailure>; ms: number }> {
+    const { clock, model, random } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    const reply = await model.complete({
+      purpose: request.purpose,
+      system: request.system,
+      messages: request.messages,
+      tools: request.tools,
+      toolChoice: request.toolChoice,
+      outputSchema: request.outputSchema,
+      traceparent: traceparent(this.#deps.payload.identity.traceId, toHex(random.bytes(8))),
+    }, signal);
+    return { reply, ms: Math.round(clock.monotonicMs() - startedMs) };
+  }
+
+  async #callModel(request: PlannedRequest, signal: AbortSignal): Promise<EventBody> {
+    const { reply, ms } = await this.#complete(request, signal);
+    if (!reply.ok) return { type: "model.failed", failure: this.#masked(reply.failure), ms };
+    const { value } = reply;
+    const text = this.#deps.mask(value.text);
+    return {
+      type: "model.answered",
+      text,
+      calls: value.calls.map((call) => ({ ...call, arguments: this.#deps.mask(call.arguments) })),
+      finish: value.finish,
+      refusal: value.refusal,
+      opaque: value.opaque,
+      usage: value.usage,
+      model: value.model,
+      endpoint: value.endpoint,
+      attempts: value.attempts,
+      ms,
+      digest: await this.#deps.effects.digest.sha256(maskTime(text)),
+    };
+  }
+
+  async #summarise(request: PlannedRequest, signal: AbortSignal): Promise<EventBody> {
+    await notifyHooks(this.#deps.effects, "before_compaction", { archive: this.#deps.record.path });
+    const { reply, ms } = await this.#complete(request, signal);
+    return reply.ok
+      ? { type: "summary.made", text: this.#deps.mask(reply.value.text), usage: reply.value.usage, ms }
+      : { type: "summary.failed", failure: this.#masked(reply.failure), ms };
+  }
+
+  #masked(failure: ModelFailure): ModelFailure {
+    return { ...failure, message: this.#deps.mask(failure.message) };
+  }
+
+  async #runChecks(phase: CheckPhase, signal: AbortSignal): Promise<EventBody> {
+    const outcomes = await runDeclared(this.#deps.effects, phase, signal);
+    return { type: "checks.ran", phase, outcomes };
+  }
+
+  #toolsChanged(change: ToolsChange): void {
+    if (change.kind === "server_down") {
+      this.post({ type: "server.down", failure: change.failure });
+      return;
+    }
+    if (change.kind === "resource_updated" || this.#relisting || this.#over) return;
+    if (this.#state.phase.tag === "starting" || this.#state.phase.tag === "new") return;
+    // Several changes in a row cost one listing.
+    this.#relisting = true;
+    this.#deps.tools.list(this.#epoch.signal).then((listed) => {
+      this.#relisting = false;
+      this.post({ type: "tools.listed", ...listed });
+    }).catch(() => this.#relisting = false);
+  }
+
+  #stop(result: AgentResult): void {
+    const synced = this.#deps.record.sync();
+    if (!synced.ok) return this.#recordFailed(synced.failure);
+    this.#timer?.cancel();
+    this.#timer = null;
+    if (!this.#deps.payload.start.kind.startsWith("warm")) this.#over = true;
+    const asked = result.status === "completed";
+    const input: JsonObject = { status: result.status, abort: result.abort, reason: result.reason };
+    // The hooks were asked before a final was accepted; every other end they are only told of.
+    const told = asked ? Promise.resolve() : notifyHooks(this.#deps.effects, "on_stop", input);
+    told.finally(() => this.#deps.ended(result));
+  }
+
+  /** The disk is full or gone: the run cannot be recorded any more, so it ends. */
+  #recordFailed(failure: RecordFailure): void {
+    this.#crash(`Cannot write the record: ${failure.message}`);
+  }
+
+  #crash(reason: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#epoch.abort();
+    this.#timer?.cancel();
+    const result: AgentResult = { ...failedResult("crashed", this.#deps.mask(reason)), ...this.#spent() };
+    this.#deps.record.append("run.ended", result, this.#state.at);
+    this.#deps.record.sync();
+    this.#deps.telemetry.emit("loop.final", { status: "crashed", reason: result.reason }, "error");
+    this.#deps.ended(result);
+  }
+
+  #spent(): Pick<AgentResult, "usage" | "resumable"> {
+    const { counters } = this.#state;
+    return {
+      resumable: true,
+      usage: {
+        steps: counters.steps,
+        model_calls: counters.modelCalls,
+        tool_calls: counters.toolCalls,
+        tokens_in: counters.tokensIn,
+        tokens_out: counters.tokensOut,
+        tokens_cached: counters.tokensCached,
+        tokens_estimated: counters.estimated,
+        cost: counters.cost,
+      },
+    };
+  }
+
+  #progress(doing: Progress["doing"], always: boolean): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (!always && nowMs - this.#progressMs < PROGRESS_INTERVAL_MS) return;
+    this.#progressMs = nowMs;
+    const { counters } = this.#state;
+    this.#deps.broker.progress({
+      step: counters.steps,
+      tokens: counters.tokensIn + counters.tokensOut,
+      doing,
+    });
+  }
+
+  /** One timer, armed from the state. */
+  #armDeadline(): void {
+    if (this.#state.phase.tag === "stopped" || this.#state.phase.tag === "new") return;
+    const at = deadlineAt(this.#state);
+    if (this.#timer?.at === at) return;
+    this.#timer?.cancel();
+    const nowAt = this.#deps.clock.monotonicMs() - this.#originMs;
+    const cancel = this.#deps.clock.after(Math.max(0, at - nowAt), () => {
+      this.#timer = null;
+      if (deadlineAt(this.#state) > this.#deps.clock.monotonicMs() - this.#originMs) this.#armDeadline();
+      else this.post({ type: "deadline.passed" });
+    });
+    this.#timer = { at, cancel };
+  }
+}

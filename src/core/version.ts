@@ -1,0 +1,2 @@
+/** The program's version (semantic versioning); the same as in deno.json, which a test checks. */
+export const VERSION = "0.1.0";

@@ -1,0 +1,167 @@
+/** Executes the runtime's own tools: resources, artifacts, notes, subagents, subscriptions. */
+
+import type { JsonObject } from "../core/json.ts";
+import type { Outcome } from "../core/outcome.ts";
+import { NOTES_BYTES_MAX } from "../core/limits.ts";
+import { parseDurationMs } from "../core/units.ts";
+import { renderResource } from "../agent/catalogue.ts";
+import type { Artifacts } from "../record/artifacts.ts";
+import type { BrokerPort } from "../ports/broker.ts";
+import type { ClockPort } from "../ports/clock.ts";
+import type { FilesPort } from "../ports/files.ts";
+import type { Resource, ToolFailure, ToolResult, ToolsPort } from "../ports/tools.ts";
+import type { ChildEnd } from "../wire/control.ts";
+import { domainError, refuse, type SelfToolAnswer, text, wordsOf } from "./answer.ts";
+import { Children } from "./children.ts";
+
+export interface SelfToolDeps {
+  tools: ToolsPort;
+  broker: BrokerPort;
+  artifacts: Artifacts;
+  files: FilesPort;
+  clock: ClockPort;
+  /** The agent's own directory; notes are `notes.md` in it. */
+  directory: string;
+  resources: () => readonly Resource[];
+  /** Everything done so far, from the record: what `artifact_read {"id":"ledger"}` shows. */
+  ledger: () => string;
+}
+
+const PAGE_LINES = 100;
+
+/** The self tools of one agent. */
+export class SelfToolHost {
+  readonly children: Children;
+  readonly #deps: SelfToolDeps;
+
+  constructor(deps: SelfToolDeps) {
+    this.#deps = deps;
+    this.children = new Children(deps);
+  }
+
+  /** Runs one call whose arguments have passed its schema. */
+  async call(name: string, args: JsonObject, signal: AbortSignal): Promise<SelfToolAnswer> {
+    switch (name) {
+      case "resource_list":
+        return text(this.#listResources(args));
+      case "resource_read":
+        return { result: await this.#readResource(args, signal) };
+      case "artifact_read":
+        return this.#readArtifact(args);
+      case "note_write":
+        return this.#writeNote(String(args.text));
+      case "note_read":
+        return this.#readNotes();
+      case "subagent_spawn":
+        return await this.children.spawn(args, signal);
+      case "subagent_status":
+        return await this.children.status(args);
+      case "subagent_await":
+        return await this.children.await(args, signal, awaitMs(args));
+      case "subagent_cancel":
+        return await this.children.cancel(args);
+      case "subscribe":
+      case "unsubscribe":
+        return await this.#subscribe(name, args);
+      default:
+        return refuse(`there is no self tool ${name}`);
+    }
+  }
+
+  /** A subagent of this agent ended. */
+  childEnded(end: ChildEnd): void {
+    this.children.ended(end);
+  }
+
+  #listResources(args: JsonObject): string {
+    const prefix = typeof args.prefix === "string" ? args.prefix : "";
+    const query = typeof args.query === "string" ? args.query.toLowerCase() : "";
+    const from = Number(args.cursor ?? 0) || 0;
+    const found = this.#deps.resources().filter((resource) =>
+      resource.uri.startsWith(prefix) &&
+      `${resource.uri}\n${resource.name}\n${resource.description}`.toLowerCase().includes(query)
+    );
+    const page = found.slice(from, from + PAGE_LINES).map(renderResource);
+    if (page.length === 0) return `no resource matches; there are ${this.#deps.resources().length} in all`;
+    const next = from + PAGE_LINES;
+    if (next < found.length) page.push(`${found.length - next} more: cursor ${JSON.stringify(String(next))}`);
+    return page.join("\n");
+  }
+
+  /** Only what a server lists or its templates cover is read: a URI never opens a file here. */
+  async #readResource(
+    args: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Outcome<ToolResult, ToolFailure>> {
+    const server = typeof args.server === "string" ? args.server : null;
+    return await this.#deps.tools.readResource(server, String(args.uri), signal);
+  }
+
+  #readArtifact(args: JsonObject): SelfToolAnswer {
+    const id = String(args.id);
+    if (id === "ledger") return text(pageOf(this.#deps.ledger(), args));
+    if (typeof args.pattern === "string") {
+      const found = this.#deps.artifacts.search(id, args.pattern);
+      if (!found.ok) return domainError(found.failure.message);
+      const { matches, found: count, total } = found.value;
+      const lines = matches.map((match) => `line ${match.line}, offset ${match.offset}: ${match.text}`);
+      const more = count > matches.length ? [`${count - matches.length} more lines match`] : [];
+      return text([`${count} of its lines match (${total} bytes in all)`, ...lines, ...more].join("\n"));
+    }
+    const offset = typeof args.offset === "number" ? args.offset : 0;
+    const length = typeof args.length === "number" ? args.length : undefined;
+    const page = this.#deps.artifacts.read(id, offset, length);
+    if (!page.ok) return domainError(page.failure.message);
+    const { value } = page;
+    const next = value.next === null ? "the end" : `next offset ${value.next}`;
+    return text(
+      `bytes ${value.offset} to ${value.offset + value.bytes} of ${value.total}, ${next}\n${value.text}`,
+    );
+  }
+
+  #writeNote(note: string): SelfToolAnswer {
+    const path = `${this.#deps.directory}/notes.md`;
+    const before = this.#deps.files.stat(path);
+    const bytes = new TextEncoder().encode(note.endsWith("\n") ? note : note + "\n");
+    const size = before.ok ? before.value.bytes : 0;
+    if (size + bytes.length > NOTES_BYTES_MAX) {
+      return domainError(`the notes would be ${size + bytes.length} bytes; at most ${NOTES_BYTES_MAX}`);
+    }
+    const handle = this.#deps.files.openAppend(path);
+    if (!handle.ok) return domainError(handle.failure.message);
+    const written = handle.value.append(bytes);
+    handle.value.close();
+    return written.ok ? text(`noted; ${size + bytes.length} bytes in all`) : domainError(written.failure.message);
+  }
+
+  #readNotes(): SelfToolAnswer {
+    const notes = this.#deps.files.readText(`${this.#deps.directory}/notes.md`, NOTES_BYTES_MAX);
+    if (notes.ok) return text(notes.value);
+    return notes.failure.class === "not_found" ? text("(no notes yet)") : domainError(notes.failure.message);
+  }
+
+  async #subscribe(op: "subscribe" | "unsubscribe", args: JsonObject): Promise<SelfToolAnswer> {
+    const uri = String(args.uri);
+    const server = typeof args.server === "string"
+      ? args.server
+      : this.#deps.resources().find((resource) => resource.uri === uri)?.server;
+    if (server === undefined) return domainError(`no server lists ${uri}; name the server`);
+    const reply = await this.#deps.broker.request(op, { server, uri });
+    return reply.ok ? text(typeof reply.value === "string" ? reply.value : `${op}d`) : refuse(wordsOf(reply.value));
+  }
+}
+
+function awaitMs(args: JsonObject): number | null {
+  return typeof args.timeout === "string" ? parseDurationMs(args.timeout) ?? null : null;
+}
+
+/** A part of a text by offset and length, or the lines that hold a pattern. */
+function pageOf(whole: string, args: JsonObject): string {
+  if (typeof args.pattern === "string") {
+    const needle = args.pattern.toLowerCase();
+    return whole.split("\n").filter((line) => line.toLowerCase().includes(needle)).slice(0, PAGE_LINES).join("\n");
+  }
+  const offset = typeof args.offset === "number" ? args.offset : 0;
+  const length = typeof args.length === "number" ? args.length : 16_384;
+  return whole.slice(offset, offset + length);
+}
