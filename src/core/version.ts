@@ -1,2 +1,2 @@
-/** The program's version (semantic versioning); the same as in deno.json, which a test checks. */
+/** The program's version, the same as in deno.json. */
 export const VERSION = "0.1.0";

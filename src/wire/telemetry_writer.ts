@@ -1,26 +1,30 @@
-/** The one writer of telemetry lines that every process uses (contract 7). */
+/** The one way that telemetry leaves a process: levels, content, secrets, form, one line at a time. */
 
-import { formatIso } from "../core/time.ts";
 import type { Vault } from "../core/secret.ts";
+import { clip } from "../core/text.ts";
+import { formatIso } from "../core/time.ts";
 import type { ClockPort } from "../ports/clock.ts";
-import type { Fields, TelemetryPort } from "../ports/telemetry.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { LogSettings } from "./payload.ts";
 import {
   DEBUG_EVENTS,
-  type EventName,
-  type Level,
   LEVEL_RANK,
   type TelemetryContext,
   type TelemetryLine,
 } from "./telemetry.ts";
 import { formatText } from "./telemetry_text.ts";
 
-/** Fields that are content: left out unless the operator asked for them. */
-const CONTENT_FIELDS: ReadonlySet<string> = new Set(["arguments", "content", "text"]);
+/** Fields, at any depth, that hold what models, tools and users said. */
+const CONTENT_FIELDS: ReadonlySet<string> = new Set(["content", "arguments", "text"]);
+
+/** Of one text in a line; with `log.content`, of one text of content. */
+const FIELD_CHARS_MAX = 2_000;
+const CONTENT_FIELD_CHARS_MAX = 16 * 1024;
 
 /**
- * Telemetry for one process. `write` gets whole lines and must not throw; secrets are masked in the
- * finished line, whatever field they came in.
+ * Telemetry of one process or Worker. `write` gets whole lines with their line feed; what it throws
+ * is lost, since no run may end because nobody reads its log. Fields may set `span_id` and the like
+ * anew; content is left out unless the settings ask for it, and every known secret is `***`.
  */
 export function createTelemetry(
   context: TelemetryContext,
@@ -29,30 +33,37 @@ export function createTelemetry(
   write: (line: string) => void,
   clock: ClockPort,
 ): TelemetryPort {
-  const least = settings.quiet ? LEVEL_RANK.error : LEVEL_RANK[settings.level];
+  const least = LEVEL_RANK[settings.quiet ? "error" : settings.level];
+  const charsMax = settings.content ? CONTENT_FIELD_CHARS_MAX : FIELD_CHARS_MAX;
+  const render = (key: string, value: unknown): unknown => {
+    if (!settings.content && CONTENT_FIELDS.has(key)) return undefined;
+    if (typeof value === "string") return clip(vault.mask(value), charsMax);
+    return typeof value === "bigint" ? String(value) : value;
+  };
   return {
-    emit(event: EventName, fields: Fields = {}, level?: Level): void {
-      const at: Level = level ?? (DEBUG_EVENTS.has(event) ? "debug" : "info");
-      if (LEVEL_RANK[at] < least) return;
-      const line: TelemetryLine = {
-        ts: formatIso(clock.wallMs()),
-        level: at,
-        event,
-        ...context,
-        ...(settings.content ? fields : withoutContent(fields)),
-      };
-      const text = settings.format === "json" ? JSON.stringify(line) : formatText(line);
-      if (text !== null) write(vault.mask(text) + "\n");
+    emit(event, fields = {}, level = DEBUG_EVENTS.has(event) ? "debug" : "info") {
+      if (LEVEL_RANK[level] < least) return;
+      try {
+        const { run_id, agent_id, agent_path, comp, pid, ...trace } = context;
+        const line: TelemetryLine = {
+          ts: formatIso(clock.wallMs()),
+          level,
+          event,
+          run_id,
+          agent_id,
+          agent_path,
+          comp,
+          pid,
+          ...trace,
+          ...fields,
+        };
+        const json = JSON.stringify(line, render);
+        if (settings.format === "json") return write(json + "\n");
+        const text = formatText(JSON.parse(json) as TelemetryLine);
+        if (text !== null) write(text + "\n");
+      } catch {
+        // A closed pipe, or a field that cannot be rendered: the run goes on.
+      }
     },
   };
-}
-
-function withoutContent(fields: Fields): Fields {
-  let out = fields;
-  for (const name of CONTENT_FIELDS) {
-    if (!(name in out)) continue;
-    const { [name]: _content, ...rest } = out;
-    out = rest;
-  }
-  return out;
 }

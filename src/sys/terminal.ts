@@ -1,0 +1,66 @@
+import { failed, success } from "../core/outcome.ts";
+import type { TerminalPort } from "../ports/terminal.ts";
+
+const encoder = new TextEncoder();
+
+/** The standard streams of this process. */
+export const systemTerminal: TerminalPort = {
+  get stdoutIsTerminal() {
+    return Deno.stdout.isTerminal();
+  },
+  get stderrIsTerminal() {
+    return Deno.stderr.isTerminal();
+  },
+  get columns() {
+    try {
+      return Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
+    } catch {
+      return null;
+    }
+  },
+  writeOut: (text) => writeWhole(Deno.stdout, text),
+  writeError: (text) => writeWhole(Deno.stderr, text),
+  async readIn(bytesMax) {
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    const buffer = new Uint8Array(64 * 1024);
+    try {
+      for (;;) {
+        const count = await Deno.stdin.read(buffer);
+        if (count === null) break;
+        bytes += count;
+        if (bytes > bytesMax) return failed(`more than ${bytesMax} bytes`);
+        parts.push(buffer.slice(0, count));
+      }
+      const whole = new Uint8Array(bytes);
+      let at = 0;
+      for (const part of parts) {
+        whole.set(part, at);
+        at += part.length;
+      }
+      return success(new TextDecoder("utf-8", { fatal: true }).decode(whole));
+    } catch (error) {
+      if (error instanceof TypeError) return failed("it is not UTF-8");
+      return failed(error instanceof Error ? error.message : String(error));
+    }
+  },
+};
+
+function writeWhole(stream: typeof Deno.stdout | typeof Deno.stderr, text: string): boolean {
+  const bytes = encoder.encode(text);
+  let written = 0;
+  try {
+    while (written < bytes.length) {
+      try {
+        written += stream.writeSync(bytes.subarray(written));
+      } catch (error) {
+        // A non-blocking pipe that is full: its reader is slow, not gone.
+        if (!(error instanceof Deno.errors.WouldBlock)) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      }
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
