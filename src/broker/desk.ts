@@ -33,6 +33,7 @@ export interface DeskDeps extends Omit<CommandDeps, "workingDirectory"> {
 
 const FORWARDED: ReadonlySet<string> = new Set(["progress", "connected", "updated", "delivered"]);
 const REASON_CHARS_MAX = 2_000;
+const REQUIRE_TIMEOUT_MS = 5_000;
 
 export class Desk {
   /** Whether any declared command was started. */
@@ -61,6 +62,9 @@ export class Desk {
         break;
       case "run_check":
         void this.#runCheck(message.id, message.index);
+        break;
+      case "run_require":
+        void this.#runRequire(message.id, message.index);
         break;
       case "run_hook":
         void this.#runHook(message);
@@ -109,6 +113,16 @@ export class Desk {
     const end: CommandEnd = check
       ? await this.#run(id, check.command, check.timeoutMs, CHECK_OUTPUT_BYTES_MAX, null)
       : notRun(`no check ${index}`);
+    const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
+    this.#deps.toWorker({ type: "command_ended", id, outcome });
+  }
+
+  /** Whether a declared path exists. This thread may not read by then, so a program looks. */
+  async #runRequire(id: number, index: number): Promise<void> {
+    const path = this.#deps.payload.task.require[index];
+    const end: CommandEnd = path !== undefined
+      ? await this.#run(id, ["test", "-e", path], REQUIRE_TIMEOUT_MS, CHECK_OUTPUT_BYTES_MAX, null)
+      : notRun(`no required path ${index}`);
     const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
     this.#deps.toWorker({ type: "command_ended", id, outcome });
   }
