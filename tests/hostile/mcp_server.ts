@@ -84,7 +84,15 @@ function listTools(cursor: string | undefined): Json {
           tool("wordy-schema", {
             inputSchema: {
               type: "object",
-              properties: { description: { type: "string", description: "w".repeat(70_000) } },
+              properties: {
+                description: { type: "string", title: "t\u0007" },
+                ...Object.fromEntries(
+                  Array.from(
+                    { length: 30 },
+                    (_, i) => [`p${i}`, { description: "w".repeat(9_000) }],
+                  ),
+                ),
+              },
             },
           }),
           tool("long", { description: "d".repeat(10_000) }),
