@@ -176,3 +176,9 @@ export const COMMANDS_AT_ONCE_MAX = 16;
 export const DELIVERY_URIS_MAX = 256;
 /** The notes of one agent. */
 export const NOTES_BYTES_MAX = 256 * 1024;
+/** Of a subagent's order: everything in words, and its seeds. */
+export const OBJECTIVE_CHARS_MAX = 64 * 1024;
+export const SEEDS_MAX = 16;
+export const SEED_BYTES_MAX = 256 * 1024;
+/** A subagent's time ends before its parent's by a tenth of what is left, at most this. */
+export const CHILD_RESERVE_MS_MAX = 5_000;
