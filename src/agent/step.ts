@@ -187,7 +187,11 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
       ) {
         useJsonMode(state);
         assemble(state, out);
-      } else abortRun(state, "intelligence", failure.message, failure.retryable, out);
+      } else {
+        // The class comes first: a daemon ends when its credentials are refused, and only then.
+        const reason = `${failure.class}: ${failure.message}`;
+        abortRun(state, "intelligence", reason, failure.retryable, out);
+      }
     },
     "summary.made": "impossible",
     "summary.failed": "impossible",
