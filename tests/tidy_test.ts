@@ -181,6 +181,12 @@ Deno.test("tidy: every dependency has its reason in the README, and is used", ()
   }
 });
 
+Deno.test("tidy: the version is the same in deno.json, in the program and in the changelog", () => {
+  const { version } = JSON.parse(texts.get("deno.json")!) as { version: string };
+  assert.equal(/VERSION = "([^"]+)"/.exec(texts.get("src/core/version.ts")!)?.[1], version);
+  assert.equal(/^## (\S+)/m.exec(texts.get("CHANGELOG.md")!)?.[1], version);
+});
+
 Deno.test("tidy: ARCHITECTURE.md is short and names every folder of src", () => {
   const text = texts.get("ARCHITECTURE.md") ?? "";
   assert.ok(text.split("\n").length - 1 < 150, "under 150 lines");
