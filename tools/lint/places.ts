@@ -46,7 +46,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: ["core"],
   ports: ["core", "wire", "ports"],
   wire: ["core", "wire", "ports"],
-  sys: ["core", "ports", "sys"],
+  sys: [...SHARED, "sys"],
   ...Object.fromEntries(MIDDLE.map((folder) => [folder, [...SHARED, ...MIDDLE]])),
   cli: [...SHARED, ...MIDDLE, "cli"],
   entry: [...SHARED, ...MIDDLE, "sys"],

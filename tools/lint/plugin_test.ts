@@ -29,6 +29,7 @@ check("imports: each folder imports what the house allows", [
   ["src/agent/worker.ts", `import { b } from "../sys/b.ts";`, []],
   ["src/broker/worker.ts", `import { b } from "../sys/b.ts";`, ["imports"]],
   ["src/sys/a.ts", `import type { B } from "../ports/b.ts";`, []],
+  ["src/sys/a.ts", `import { b } from "../wire/b.ts";`, []],
   ["src/sys/a.ts", `import { b } from "../agent/b.ts";`, ["imports"]],
   ["src/cli/a.ts", `export * from "../sys/b.ts";`, ["imports"]],
   ["src/cli/a.ts", `import { b } from "../config/b.ts";`, []],
