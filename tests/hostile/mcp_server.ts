@@ -110,6 +110,7 @@ function listTools(cursor: string | undefined): Json {
         tools: [
           tool("act"),
           tool("look", { annotations: { readOnlyHint: true } }),
+          tool("cancelled"),
           tool("crash"),
           tool("crash-look", { annotations: { readOnlyHint: true } }),
         ],

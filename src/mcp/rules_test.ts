@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { toolRule } from "../../tests/fakes/tool_host.ts";
+import { RateLimit, Rules } from "./rules.ts";
+
+Deno.test("Rules: the longest matching glob wins, key by key", () => {
+  const rules = new Rules({
+    grant: ["*", "!secret"],
+    timeoutMs: 60_000,
+    pin: true,
+    rules: [
+      toolRule({
+        glob: "docs/*",
+        idempotent: true,
+        timeoutMs: 1_000,
+        rate: { calls: 3, perMs: 60_000 },
+      }),
+      toolRule({ glob: "docs/publish", grant: false, timeoutMs: 2_000 }),
+      toolRule({ glob: "*", readOnly: true, poll: true }),
+      toolRule({ glob: "ci/*", poll: false }),
+      toolRule({ glob: "ci/?", poll: true }),
+    ],
+  });
+  const rows: [name: string, expected: Partial<ReturnType<Rules["resolve"]>>][] = [
+    ["docs/read", {
+      granted: true,
+      readOnly: true,
+      idempotent: true,
+      poll: true,
+      timeoutMs: 1_000,
+      rate: { calls: 3, perMs: 60_000, glob: "docs/*" },
+    }],
+    ["docs/publish", { granted: false, timeoutMs: 2_000, idempotent: true }],
+    ["other/x", {
+      granted: true,
+      readOnly: true,
+      idempotent: false,
+      timeoutMs: 60_000,
+      rate: null,
+    }],
+    ["secret/x", { granted: false }],
+    ["ci/status", { poll: false }],
+    // Of two globs of one length the later one wins.
+    ["ci/s", { poll: true }],
+  ];
+  for (const [name, expected] of rows) {
+    const resolved = rules.resolve(name);
+    for (const [key, value] of Object.entries(expected)) {
+      assert.deepEqual(resolved[key as keyof typeof resolved], value, `${name} ${key}`);
+    }
+  }
+});
+
+Deno.test("RateLimit: so many at once, then one by one, and never more than its burst saved up", () => {
+  const rate = new RateLimit(2, 1_000, 0);
+  const rows: [nowMs: number, waitMsMax: number, waitMs: number | undefined][] = [
+    [0, 0, 0],
+    [0, 0, 0],
+    [0, 499, undefined],
+    [0, 500, 500],
+    [0, 1_000, 1_000],
+    [1_000, 0, undefined],
+    [1_500, 0, 0],
+    [100_000, 0, 0],
+    [100_000, 0, 0],
+    [100_000, 0, undefined],
+  ];
+  for (const [nowMs, waitMsMax, waitMs] of rows) {
+    assert.equal(rate.take(nowMs, waitMsMax), waitMs, `at ${nowMs}`);
+  }
+  rate.giveBack();
+  assert.equal(rate.take(100_000, 0), 0);
+});
