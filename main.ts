@@ -18,6 +18,13 @@ async function main(args: readonly string[]): Promise<void> {
       ]);
       return await runBroker(systemPorts(import.meta.url));
     }
+    case "mcp": {
+      const [{ runToolServer }, { systemToolServerPorts }] = await Promise.all([
+        import("./src/toolserver/entry.ts"),
+        import("./src/sys/tool_server.ts"),
+      ]);
+      return Deno.exit(await runToolServer(args.slice(1), systemToolServerPorts(import.meta.url)));
+    }
   }
 }
 

@@ -35,9 +35,11 @@ export const WALK_TIME_MS = 20_000;
 export const SLICE_MS = 25;
 export const PATTERN_CHARS_MAX = 1_000;
 /** Instructions that a pattern may compile to: repetitions are unrolled. */
-export const PATTERN_NODES_MAX = 10_000;
+export const PATTERN_NODES_MAX = 4_000;
 /** States of the automaton that are kept before it starts anew. */
 export const PATTERN_STATES_MAX = 1_000;
+/** Instructions looked at for one line, beyond what the automaton remembers. */
+export const PATTERN_WORK_MAX = 20_000_000;
 export const READ_LINES_DEFAULT = 2_000;
 export const READ_LINES_MAX = 20_000;
 /** Bytes of text that one `read` answers with. */

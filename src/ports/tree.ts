@@ -19,8 +19,10 @@ export interface TreeFile {
   entry(): Outcome<TreeEntry, FileFailure>;
   /** Bytes read into `buffer` from `offset`; 0 at the end. */
   readAt(offset: number, buffer: Uint8Array): Outcome<number, FileFailure>;
-  /** Appends all bytes. */
+  /** All bytes, after those written before. */
   write(bytes: Uint8Array): Outcome<void, FileFailure>;
+  /** Drops what it holds. */
+  truncate(): Outcome<void, FileFailure>;
   /** Until the bytes are on the medium. */
   sync(): Outcome<void, FileFailure>;
   close(): void;
@@ -28,7 +30,7 @@ export interface TreeFile {
 
 /**
  * A tree of files of which only a part is granted. Contract: nothing throws for what the world does;
- * `openRead` answers within a bound also where opening blocks, as a fifo's does.
+ * opening answers within a bound also where the system blocks, as on a fifo.
  */
 export interface TreePort {
   /** Follows no link. */
@@ -40,6 +42,8 @@ export interface TreePort {
     namesMax: number,
   ): Outcome<{ names: { name: string; kind: TreeKind | "other" }[]; more: boolean }, FileFailure>;
   openRead(path: string): Promise<Outcome<TreeFile, FileFailure>>;
+  /** Opens what exists for writing, keeping what it holds. */
+  openWrite(path: string): Promise<Outcome<TreeFile, FileFailure>>;
   /** Makes a file that must not exist, following no link; its mode is left to the system's mask. */
   createNew(path: string): Outcome<TreeFile, FileFailure>;
   /** Permission bits; nothing where the system has none. */

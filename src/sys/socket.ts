@@ -55,8 +55,14 @@ function wrap(connection: Deno.TcpConn | Deno.TlsConn, address: string): Socket 
     },
     read: () =>
       attempt(async () => {
-        const count = await connection.read(buffer);
-        return count === null ? null : buffer.slice(0, count);
+        try {
+          const count = await connection.read(buffer);
+          return count === null ? null : buffer.slice(0, count);
+        } catch (error) {
+          // Many servers close TLS without the notice that it asks for; framing tells if that was early.
+          if (error instanceof Deno.errors.UnexpectedEof) return null;
+          throw error;
+        }
       }),
     write: (bytes) =>
       attempt(async () => {

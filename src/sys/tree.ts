@@ -23,22 +23,8 @@ export const systemTree: TreePort = {
       }
       return { names, more: false };
     }),
-  async openRead(path) {
-    // Off this thread: opening what turned into a fifo since it was inspected blocks.
-    const opening = Deno.open(path, { read: true }).then(
-      (file): Outcome<TreeFile, FileFailure> => success(wrap(file, path)),
-      (error): Outcome<TreeFile, FileFailure> => failed(classify(path, error)),
-    );
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), OPEN_TIMEOUT_MS);
-    });
-    const first = await Promise.race([opening, late]);
-    clearTimeout(timer);
-    if (first !== "late") return first;
-    opening.then((outcome) => outcome.ok && outcome.value.close());
-    return failed({ class: "not_a_file", message: `${path}: opening it does not end` });
-  },
+  openRead: (path) => open(path, { read: true }),
+  openWrite: (path) => open(path, { write: true }),
   createNew: (path) =>
     attempt(path, () => wrap(Deno.openSync(path, { write: true, createNew: true }), path)),
   setMode: (path, mode) =>
@@ -50,6 +36,26 @@ export const systemTree: TreePort = {
   makeDirectory: (path, parents) =>
     attempt(path, () => Deno.mkdirSync(path, { recursive: parents })),
 };
+
+/** Off this thread: opening what turned into a fifo since it was inspected blocks. */
+async function open(
+  path: string,
+  options: Deno.OpenOptions,
+): Promise<Outcome<TreeFile, FileFailure>> {
+  const opening = Deno.open(path, options).then(
+    (file): Outcome<TreeFile, FileFailure> => success(wrap(file, path)),
+    (error): Outcome<TreeFile, FileFailure> => failed(classify(path, error)),
+  );
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), OPEN_TIMEOUT_MS);
+  });
+  const first = await Promise.race([opening, late]);
+  clearTimeout(timer);
+  if (first !== "late") return first;
+  opening.then((outcome) => outcome.ok && outcome.value.close());
+  return failed({ class: "not_a_file", message: `${path}: opening it does not end` });
+}
 
 function wrap(file: Deno.FsFile, path: string): TreeFile {
   return {
@@ -63,6 +69,11 @@ function wrap(file: Deno.FsFile, path: string): TreeFile {
       attempt(path, () => {
         let written = 0;
         while (written < bytes.length) written += file.writeSync(bytes.subarray(written));
+      }),
+    truncate: () =>
+      attempt(path, () => {
+        file.truncateSync(0);
+        file.seekSync(0, Deno.SeekMode.Start);
       }),
     sync: () => attempt(path, () => file.syncDataSync()),
     close: () => file.close(),

@@ -1,0 +1,107 @@
+/**
+ * The process groups of exec's commands, kept by the main thread: it may send signals, which in Deno
+ * takes permission to run anything, and starts nothing but the guard.
+ */
+
+import type { ChildProcess, ProcessPort } from "../ports/process.ts";
+import type { GroupSignal } from "./messages.ts";
+
+/**
+ * Reads `+ID` and `-ID` lines and, at the end of its input, kills every group that is left. It runs
+ * in a session of its own, so that it outlives a SIGKILL of the server and of the server's group.
+ */
+const GUARD = [
+  "trap '' TERM INT HUP",
+  "groups=' '",
+  "while read -r line; do",
+  "  id=${line#?}",
+  "  case $line in",
+  '    +*) groups="$groups$id " ;;',
+  '    -*) case $groups in *" $id "*) groups="${groups%% $id *} ${groups#* $id }" ;; esac ;;',
+  "  esac",
+  "done",
+  'for id in $groups; do kill -KILL -- "-$id" 2>/dev/null; done',
+  "exit 0",
+].join("\n");
+
+const encoder = new TextEncoder();
+
+/** Signals groups, and sees to it that none outlives this process. */
+export class GroupKeeper {
+  readonly #process: ProcessPort;
+  readonly #groups = new Set<number>();
+  #guard: WritableStreamDefaultWriter<Uint8Array> | null = null;
+  #hasGuard: boolean;
+
+  constructor(process: ProcessPort) {
+    this.#process = process;
+    this.#hasGuard = this.#startGuard();
+  }
+
+  /**
+   * Whether commands may have groups of their own. Without a guard (no POSIX shell, as on Windows)
+   * they stay in the server's group, and only their first process is stopped.
+   */
+  get available(): boolean {
+    return this.#hasGuard;
+  }
+
+  started(groupId: number): void {
+    this.#groups.add(groupId);
+    this.#tell(`+${groupId}\n`);
+  }
+
+  ended(groupId: number): void {
+    if (!this.#groups.delete(groupId)) return;
+    // The program itself is gone; without a group its id may be somebody else's by now.
+    if (this.#hasGuard) this.#process.signalGroup(groupId, "SIGKILL");
+    this.#tell(`-${groupId}\n`);
+  }
+
+  /** Sends a signal to a group that was started here and has not ended. */
+  signal(groupId: number, signal: GroupSignal): void {
+    if (!this.#groups.has(groupId)) return;
+    if (this.#hasGuard) this.#process.signalGroup(groupId, signal);
+    else this.#process.signal(groupId, signal);
+  }
+
+  /** Kills every group that is left. */
+  killAll(): void {
+    for (const groupId of [...this.#groups]) {
+      this.signal(groupId, "SIGKILL");
+      this.ended(groupId);
+    }
+  }
+
+  #tell(line: string): void {
+    this.#guard?.write(encoder.encode(line)).catch(() => {});
+  }
+
+  #startGuard(): boolean {
+    const spawned = this.#process.spawn({
+      command: "/bin/sh",
+      args: ["-c", GUARD],
+      env: {},
+      clearEnv: true,
+      cwd: "/",
+      detached: true,
+      stdin: "piped",
+      stdout: "null",
+      stderr: "null",
+    });
+    if (!spawned.ok) {
+      this.#guard = null;
+      return false;
+    }
+    const child: ChildProcess = spawned.value;
+    this.#guard = child.stdin!.getWriter();
+    this.#guard.closed.catch(() => {});
+    child.exited.then(() => {
+      // Killed by somebody: another one takes over what is still running.
+      this.#guard = null;
+      if (!this.#startGuard()) return;
+      for (const groupId of this.#groups) this.#tell(`+${groupId}\n`);
+    });
+    return true;
+  }
+}
