@@ -1,0 +1,85 @@
+/** The result of a run for the outside (contract 4): alone on stdout, or in a file. */
+
+import type { Settings } from "../config/settings.ts";
+import type { Json } from "../core/json.ts";
+import type { OnceEnd } from "../supervisor/run.ts";
+import type { RunResult } from "../wire/result.ts";
+import { EXIT_FAILURE, EXIT_OK, exitCode } from "./exit_code.ts";
+import type { CliPorts } from "./ports.ts";
+
+/** How the reason begins when no endpoint was configured and none was found. */
+export const NO_MODEL = "no model found";
+
+/** What to set when there is no model at all. */
+export const NO_MODEL_ADVICE =
+  "Set OPENAI_API_KEY or ANTHROPIC_API_KEY; or name an endpoint with " +
+  "--intelligence URL (as far as /v1) and its key in AGENT_INTELLIGENCE_TOKEN; or start Ollama, " +
+  "llama.cpp or LM Studio on its usual port of this machine.";
+
+/** Prints or writes the result, says on stderr what a person must know, and gives the exit code. */
+export function handOver(
+  ports: CliPorts,
+  settings: Settings,
+  end: OnceEnd,
+  outputFile: string | null,
+): number {
+  const noModel = end.abort === "intelligence" && end.reason.startsWith(NO_MODEL);
+  const code = exitCode({
+    mode: settings.mode,
+    status: end.status,
+    abort: end.abort,
+    partial: end.partial && end.result !== null,
+    signal: end.signal,
+    forced: end.forced,
+    noModel,
+  });
+  if (noModel) ports.terminal.writeError(`agentd: ${end.reason}\n${NO_MODEL_ADVICE}\n`);
+  else if (end.abort !== null) ports.terminal.writeError(`agentd: ${end.reason}\n`);
+  if (end.partial && end.result !== null) {
+    ports.terminal.writeError(
+      `agentd: the result is partial: the run ended as ${
+        end.status ?? end.abort
+      } (${end.reason})\n`,
+    );
+  }
+  const text = settings.output === "json"
+    ? JSON.stringify(resultObject(end, code)) + "\n"
+    : resultText(end.result);
+  if (outputFile === null) {
+    if (text !== "") ports.terminal.writeOut(text);
+    return code;
+  }
+  const written = ports.files.writeAtomic(outputFile, text);
+  if (written.ok) return code;
+  // The work must not be lost with the file.
+  ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
+  ports.terminal.writeOut(text);
+  return code === EXIT_OK ? EXIT_FAILURE : code;
+}
+
+/** A text as it is, any other value as JSON for people; nothing for no result. */
+export function resultText(result: Json): string {
+  if (result === null) return "";
+  const text = typeof result === "string" ? result : JSON.stringify(result, null, 2);
+  return text === "" || text.endsWith("\n") ? text : text + "\n";
+}
+
+/** The object of `--output json`, its keys in the order of contract 4. */
+export function resultObject(end: OnceEnd, code: number): RunResult {
+  return {
+    run_id: end.run_id,
+    status: end.status,
+    abort: end.abort,
+    exit_code: code,
+    retryable: end.retryable,
+    resumable: end.resumable,
+    partial: end.partial,
+    result: end.result,
+    reason: end.reason,
+    verification: end.verification,
+    usage: end.usage,
+    started_at: end.started_at,
+    ended_at: end.ended_at,
+    record: end.record,
+  };
+}

@@ -1,0 +1,31 @@
+/** `agentd run`: a run, or a daemon, and what the outside gets of its end. */
+
+import { outputFileOf } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
+import { runOnce } from "../supervisor/run.ts";
+import type { ParsedArguments } from "./arguments.ts";
+import { EXIT_USAGE } from "./exit_code.ts";
+import { handOver } from "./output.ts";
+import type { CliPorts } from "./ports.ts";
+import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
+
+/** Runs what the command line asks for; the exit code. */
+export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Promise<number> {
+  const loaded = await loadCommandSettings(ports, parsed, "run");
+  const { settings } = loaded;
+  if (!settings) {
+    tellProblems(ports, parsed, loaded);
+    return EXIT_USAGE;
+  }
+  tellNotices(ports, settings, loaded.notices);
+  return await runSettings(ports, settings);
+}
+
+async function runSettings(ports: CliPorts, settings: Settings): Promise<number> {
+  const end = await runOnce(settings, ports);
+  if (!end.ok) {
+    ports.terminal.writeError(`agentd: ${end.failure.message}\n`);
+    return EXIT_USAGE;
+  }
+  return handOver(ports, settings, end.value, outputFileOf(settings));
+}

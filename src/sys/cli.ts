@@ -1,0 +1,19 @@
+/** What the command line needs of the system, beside the ports of every role. */
+
+import { systemLock } from "./lock.ts";
+import { systemPorts } from "./system.ts";
+import { systemTerminal } from "./terminal.ts";
+
+/** The ports of the process that a user starts; `mainUrl` is its entry module. */
+export function systemCliPorts(mainUrl: string) {
+  const variables = Deno.env.toObject();
+  return {
+    ...systemPorts(mainUrl),
+    lock: systemLock,
+    terminal: systemTerminal,
+    variables,
+    cwd: Deno.cwd(),
+    home: variables.HOME ?? variables.USERPROFILE ?? null,
+    uid: Deno.build.os === "windows" ? null : Deno.uid(),
+  };
+}
