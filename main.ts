@@ -9,6 +9,7 @@ import { VERSION } from "./src/core/version.ts";
 async function main(args: readonly string[]): Promise<void> {
   switch (args[0]) {
     case "--version":
+    case "-V":
       console.log(`agentd ${VERSION}`);
       return;
     case "__agent": {
@@ -24,6 +25,13 @@ async function main(args: readonly string[]): Promise<void> {
         import("./src/sys/tool_server.ts"),
       ]);
       return Deno.exit(await runToolServer(args.slice(1), systemToolServerPorts(import.meta.url)));
+    }
+    default: {
+      const [{ runCli }, { systemCliPorts }] = await Promise.all([
+        import("./src/cli/main.ts"),
+        import("./src/sys/cli.ts"),
+      ]);
+      Deno.exitCode = await runCli(args, systemCliPorts(import.meta.url));
     }
   }
 }
