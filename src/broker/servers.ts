@@ -10,7 +10,7 @@ import type { ClockPort } from "../ports/clock.ts";
 import type { ChildProcess, ExitStatus, ProcessPort, SpawnSpec } from "../ports/process.ts";
 import type { ProgramPort } from "../ports/self.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
-import { permissionFlags } from "../wire/permissions.ts";
+import { toolServerFlags, toolServerRole } from "../toolserver/permissions.ts";
 import type { AgentPayload, BuiltinServer, StdioServer } from "../wire/payload.ts";
 import { PORT_WINDOW_BYTES, type ServerPortMessage } from "../wire/worker.ts";
 import { wrapInBwrap } from "./sandbox.ts";
@@ -103,11 +103,8 @@ export class Servers {
 
   #builtinSpec(server: BuiltinServer): SpawnSpec {
     const { program, environment, payload } = this.#deps;
-    const flags = permissionFlags(server.permissions);
-    const role = ["mcp", server.name, ...flags];
-    if (server.sandbox === "bwrap") role.push("--sandbox", "bwrap");
     // From source, the process itself gets no more than its Worker, and its own code to read.
-    const args = program.args(role, permissionFlags(server.permissions, program.code));
+    const args = program.args(toolServerRole(server), toolServerFlags(server, program.code));
     return spec(
       [program.command, ...args],
       { ...environment, ...program.environment },
