@@ -3,7 +3,7 @@
  * the value and what would be right; the caller adds where it was written.
  */
 
-import { ROUTES_MAX } from "../core/limits.ts";
+import { ROUTES_MAX, SESSIONS_MAX } from "../core/limits.ts";
 import type { Mode, Route, TriggerSettings } from "../config/settings.ts";
 import type { Cron } from "croner";
 import { cronSlots } from "./slots.ts";
@@ -117,6 +117,14 @@ function checkRoutes(
   if (routes.length > ROUTES_MAX) {
     report("trigger.routes", routes.length, `at most ${ROUTES_MAX} routes are taken`);
   }
+  const sessions = trigger.sessions ?? [];
+  if (sessions.length >= SESSIONS_MAX) {
+    report(
+      "trigger.sessions",
+      sessions.length,
+      `at most ${SESSIONS_MAX - 1} beside main are taken`,
+    );
+  }
   const seen = new Set<string>();
   for (const route of routes) {
     const key = `trigger.routes[${route.match}]`;
@@ -126,7 +134,7 @@ function checkRoutes(
     }
     seen.add(route.match);
     if (route.cap < 1) report(`${key}.cap`, route.cap, "a queue holds at least 1");
-    checkTarget(route, key, trigger.sessions ?? [], report);
+    checkTarget(route, key, sessions, report);
     if (around.mode === "reactive" && route.instruction === null && !around.hasInstruction) {
       report(key, route.match, "neither the route nor the task has an instruction");
     }

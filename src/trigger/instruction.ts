@@ -1,30 +1,39 @@
 /** What an agent is told when something changed: names of it, never its content. */
 
-import { byteLength, withoutControls } from "../core/text.ts";
-import { INSTRUCTION_BYTES_MAX } from "../core/limits.ts";
+import { withoutControls } from "../core/text.ts";
 import type { Change } from "./route_queue.ts";
 
+/** A delivery's words, and the URIs that are listed after them. */
+export interface Told {
+  instruction: string;
+  uris: string[];
+}
+
 /**
- * The instruction of one delivery. `{uri}` and `{uris}` in the template stand for what changed, the
- * first and all of them; a template with neither is followed by a list. A URI is a stranger's: it
- * comes without control characters.
+ * What one delivery says. `{uri}` and `{uris}` in the template stand for what changed, the first and
+ * all of them; a template with neither is followed by the list. A URI is a stranger's: it comes
+ * without controls and on one line.
  */
-export function renderInstruction(template: string, changes: readonly Change[]): string {
+export function tellChanges(template: string, changes: readonly Change[]): Told {
   const resources = changes.filter((change) => change.runId === null);
-  const names = resources.map((change) => withoutControls(change.uri).replaceAll("\n", " "));
-  let text = template;
+  const names = resources.map((change) => withoutControls(change.uri).replaceAll(/\s+/g, " "));
   if (/\{uris?\}/.test(template)) {
-    text = template.replaceAll(
+    const instruction = template.replaceAll(
       /\{uris?\}/g,
       (hole) => hole === "{uri}" ? names[0] ?? "" : names.join(" "),
     );
-  } else if (names.length > 0) {
-    const lines = resources.map((change, i) => {
-      const server = change.server === null ? "" : ` (server ${change.server})`;
-      const unsure = change.kind === "possibly" ? " (possibly changed, nobody watched)" : "";
-      return `- ${names[i]}${server}${unsure}`;
-    });
-    text = `${template}\n\nChanged, read the current state:\n${lines.join("\n")}`;
+    return { instruction, uris: [] };
   }
-  return byteLength(text) <= INSTRUCTION_BYTES_MAX ? text : template;
+  const unsure = resources.length > 0 &&
+    resources.every((change) => change.kind === "possibly");
+  const instruction = unsure
+    ? `${template}\n(Nobody watched for a while: what is named here possibly changed.)`
+    : template;
+  return { instruction, uris: names };
+}
+
+/** The same as one text, for a run of its own. */
+export function tellRun(told: Told): string {
+  if (told.uris.length === 0) return told.instruction;
+  return `${told.instruction}\nChanged:\n${told.uris.map((uri) => `- ${uri}`).join("\n")}`;
 }
