@@ -1,6 +1,7 @@
-/** Permissions as command-line flags, in Deno's own syntax, both ways. */
+/** Permissions as users write them: flags in Deno's own syntax, and lists. */
 
 import type { Permission, PermissionSet } from "../wire/payload.ts";
+import { NO_PERMISSIONS } from "../wire/permissions.ts";
 import { resolvePath } from "./paths.ts";
 
 /** The kinds that the built-in tool servers know of. */
@@ -20,20 +21,6 @@ export interface ParsedFlags {
   problems: string[];
 }
 
-/** No permission of any kind. */
-export function noPermissions(): PermissionSet {
-  return {
-    read: false,
-    write: false,
-    net: false,
-    run: false,
-    env: false,
-    sys: false,
-    ffi: false,
-    import: false,
-  };
-}
-
 /**
  * Reads `--allow-read`, `--allow-read=a,b`, `-R=a` and so on; a flag given twice adds up. Relative
  * paths are seen from `workingDirectory`. `--allow-all` and `--deny-…` are problems: each permission
@@ -43,7 +30,7 @@ export function parsePermissionFlags(
   args: readonly string[],
   workingDirectory: string,
 ): ParsedFlags {
-  const permissions = noPermissions();
+  const permissions: PermissionSet = { ...NO_PERMISSIONS };
   const rest: string[] = [];
   const problems: string[] = [];
   for (const argument of args) {
@@ -140,18 +127,4 @@ export function unitePermissions(one: Permission, other: Permission): Permission
   if (one === false) return other;
   if (other === false) return one;
   return [...new Set([...one, ...other])];
-}
-
-/** The flags that say a permission set, in Deno's syntax. Nothing is said of what is not allowed. */
-export function renderPermissionFlags(permissions: Partial<PermissionSet>): string[] {
-  const flags: string[] = [];
-  for (const [kind, permission] of Object.entries(permissions)) {
-    if (permission === true) flags.push(`--allow-${kind}`);
-    else if (permission !== false && permission !== undefined && permission.length > 0) {
-      flags.push(
-        `--allow-${kind}=${permission.map((item) => item.replaceAll(",", ",,")).join(",")}`,
-      );
-    }
-  }
-  return flags;
 }

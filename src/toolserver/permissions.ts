@@ -1,13 +1,8 @@
 /** One grant of a built-in server, in its renderings: arguments, process flags, Worker permissions. */
 
 import type { BuiltinServer, PermissionSet } from "../wire/payload.ts";
-import {
-  ALLOW_KINDS,
-  type AllowKind,
-  noPermissions,
-  renderPermissionFlags,
-  unitePermissions,
-} from "./flags.ts";
+import { NO_PERMISSIONS, permissionFlags } from "../wire/permissions.ts";
+import { ALLOW_KINDS, type AllowKind, unitePermissions } from "./flags.ts";
 import type { Sandbox, ServerKind } from "./messages.ts";
 
 /** The kinds of permission that each server makes use of. */
@@ -38,7 +33,7 @@ export const BWRAP = "bwrap";
 
 /** The part of a grant that one server makes use of. */
 export function usedPermissions(kind: ServerKind, permissions: PermissionSet): PermissionSet {
-  const used = noPermissions();
+  const used: PermissionSet = { ...NO_PERMISSIONS };
   for (const name of USED_KINDS[kind]) used[name] = permissions[name];
   return used;
 }
@@ -53,7 +48,7 @@ export function workerPermissions(
   permissions: PermissionSet,
   sandbox: Sandbox,
 ): PermissionSet {
-  const worker = noPermissions();
+  const worker: PermissionSet = { ...NO_PERMISSIONS };
   switch (kind) {
     case "fs":
       worker.read = unitePermissions(permissions.read, permissions.write);
@@ -74,7 +69,7 @@ export function toolServerRole(server: BuiltinServer): string[] {
   const role = [
     "mcp",
     server.name,
-    ...renderPermissionFlags(usedPermissions(server.name, server.permissions)),
+    ...permissionFlags(usedPermissions(server.name, server.permissions)),
   ];
   if (server.name === "exec" && server.sandbox !== "none") role.push(`--sandbox=${server.sandbox}`);
   return role;
@@ -86,13 +81,12 @@ export function toolServerRole(server: BuiltinServer): string[] {
  */
 export function toolServerFlags(server: BuiltinServer, code: readonly string[]): string[] {
   const { name, permissions, sandbox } = server;
-  const flags: Partial<PermissionSet> = { ...workerPermissions(name, permissions, sandbox) };
-  flags.read = unitePermissions(flags.read ?? false, [...code]);
+  const flags = workerPermissions(name, permissions, sandbox);
   if (name === "exec") {
     flags.run = true;
     flags.env = unitePermissions(permissions.env, [...COMMAND_VARIABLES]);
   }
-  return renderPermissionFlags(flags);
+  return permissionFlags(flags, code);
 }
 
 /** What of a grant a server has no use for, as flags. */
