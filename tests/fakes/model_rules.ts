@@ -198,6 +198,8 @@ function faultOfBlocks(content: Loose[], ids: Set<string>, at: string): string |
       if (typeof block.signature !== "string" || block.signature === "") {
         return `${at}: thinking without signature`;
       }
+    } else if (block.type === "redacted_thinking") {
+      if (typeof block.data !== "string") return `${at}: redacted_thinking without data`;
     } else if (block.type !== "text" || !isText(block.text)) return `${at}: block ${block.type}`;
   }
   return null;

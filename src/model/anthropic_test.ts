@@ -1,0 +1,410 @@
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../core/json.ts";
+import type { Message, ModelRequest, ToolSpec } from "../ports/model.ts";
+import { findFault } from "../../tests/fakes/model_rules.ts";
+import { ANSWER_TOOL, AnthropicDialect } from "./anthropic.ts";
+import { AnthropicReply } from "./anthropic_reply.ts";
+import { type DialectSettings, FULL_QUIRKS, type Quirks } from "./dialect.ts";
+
+const SETTINGS: DialectSettings = {
+  maxOutputTokens: 8192,
+  temperature: null,
+  reasoningEffort: null,
+  options: {},
+};
+const TOOLS: ToolSpec[] = ["fs__list", "fs__read"].map((name) => ({
+  name,
+  description: "Does it.",
+  inputSchema: { type: "object" },
+}));
+const PNG = { type: "image" as const, mimeType: "image/png", data: "aGk=" };
+const MARK = { type: "ephemeral" };
+
+const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+const call = (id: string, args = "{}", name = "fs__read") => ({ id, name, arguments: args });
+const assistant = (text: string, ...calls: ReturnType<typeof call>[]): Message => ({
+  role: "assistant",
+  text,
+  calls,
+});
+const result = (callId: string, text: string, more: Partial<Message> = {}): Message =>
+  ({
+    role: "tool",
+    callId,
+    name: "fs__read",
+    parts: [{ type: "text", text }],
+    isError: false,
+    ...more,
+  }) as Message;
+
+// deno-lint-ignore no-explicit-any
+type Loose = any;
+
+function render(
+  messages: Message[],
+  more: Partial<ModelRequest> = {},
+  settings: Partial<DialectSettings> = {},
+  quirks: Partial<Quirks> = {},
+): Loose {
+  const dialect = new AnthropicDialect({ ...SETTINGS, ...settings });
+  const request: ModelRequest = {
+    purpose: "turn",
+    system: "Be good.",
+    messages,
+    tools: TOOLS,
+    toolChoice: "auto",
+    outputSchema: null,
+    traceparent: "00-0-0-01",
+    ...more,
+  };
+  const body = JSON.parse(dialect.render(request, "m", { ...FULL_QUIRKS, ...quirks }));
+  assert.equal(findFault("anthropic", body), null);
+  return body;
+}
+
+function read(...events: Json[]): AnthropicReply {
+  const reply = new AnthropicReply(ANSWER_TOOL);
+  for (const event of events) assert.equal(reply.take(event as JsonObject), null);
+  return reply;
+}
+
+Deno.test("AnthropicDialect.render: results ride in one user message, the stable prefix is marked", () => {
+  const body = render([
+    user("do it"),
+    assistant("Reading.", call("c1", '{"p": 1}'), call("c2")),
+    result("c1", "one", { isError: true } as Partial<Message>),
+    result("c2", "", { note: "[note]" } as Partial<Message>),
+    user("go on"),
+  ]);
+  assert.deepEqual(body.system, [{ type: "text", text: "Be good.", cache_control: MARK }]);
+  assert.deepEqual(body.tools.map((tool: Loose) => tool.cache_control), [undefined, MARK]);
+  assert.deepEqual(body.messages, [
+    { role: "user", content: [{ type: "text", text: "do it", cache_control: MARK }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "Reading." },
+        { type: "tool_use", id: "c1", name: "fs__read", input: { p: 1 } },
+        { type: "tool_use", id: "c2", name: "fs__read", input: {} },
+      ],
+    },
+    {
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "c1", content: "one", is_error: true },
+        { type: "tool_result", tool_use_id: "c2", content: "(empty)\n\n[note]" },
+        { type: "text", text: "go on", cache_control: MARK },
+      ],
+    },
+  ]);
+  assert.equal(body.max_tokens, 8192);
+});
+
+Deno.test("AnthropicDialect.render: whatever the conversation, the wire's rules hold", () => {
+  const many = Array.from({ length: 200 }, (_, i) => call(`c${i}`));
+  const rows: Message[][] = [
+    [user("a"), user("b")],
+    [user("a"), assistant("one"), assistant("two"), user("go on")],
+    [user("a"), assistant(" "), user("b")],
+    [user("")],
+    [assistant("x"), user("b")],
+    [
+      user("a"),
+      assistant("", call("1", '{"a":'), call("2", "null")),
+      result("1", "i"),
+      result("2", "i"),
+    ],
+    [user("a"), assistant("", call("a b", "{}", "fs.read!")), result("a b", "no such tool")],
+    [user("a\0\ud800"), assistant("\udc00", call("1")), result("1", "\0\ud800")],
+    [user("a"), assistant("", ...many), ...many.map((made) => result(made.id, "r"))],
+    [
+      user("a"),
+      assistant("", call("1")),
+      result("1", "", { parts: [PNG], note: "n" } as Partial<Message>),
+    ],
+  ];
+  for (const messages of rows) render(messages);
+});
+
+Deno.test("AnthropicDialect.render: images where they belong, described when the endpoint is blind", () => {
+  const messages: Message[] = [
+    { role: "user", parts: [{ type: "text", text: "look" }, PNG] },
+    assistant("", call("1")),
+    result("1", "", { parts: [PNG] } as Partial<Message>),
+  ];
+  const image = {
+    type: "image",
+    source: { type: "base64", media_type: "image/png", data: "aGk=" },
+  };
+  const body = render(messages);
+  assert.deepEqual(body.messages[0].content[1], { ...image, cache_control: MARK });
+  assert.deepEqual(body.messages[2].content[0].content, [image]);
+  const blind = render(messages, {}, {}, { images: false });
+  assert.match(blind.messages[2].content[0].content, /^\[image image\/png, 3B: not shown\]$/);
+});
+
+Deno.test("AnthropicDialect.render: marks are two at most in the conversation, on the last user messages", () => {
+  const messages: Message[] = [user("start")];
+  for (let turn = 0; turn < 6; turn++) {
+    messages.push(assistant("", call(`c${turn}`)), result(`c${turn}`, `r${turn}`));
+  }
+  const marked = render(messages).messages.flatMap((message: Loose, index: number) =>
+    message.content.some((block: Loose) => block.cache_control) ? [index] : []
+  );
+  assert.deepEqual(marked, [10, 12]);
+});
+
+Deno.test("AnthropicDialect.render: old messages are not rendered again", () => {
+  const dialect = new AnthropicDialect(SETTINGS);
+  let reads = 0;
+  const counted: Message = {
+    role: "user",
+    get parts() {
+      reads++;
+      return [{ type: "text" as const, text: "once" }];
+    },
+  };
+  for (let i = 0; i < 5; i++) {
+    dialect.render(
+      {
+        purpose: "turn",
+        system: "s",
+        messages: [counted],
+        tools: TOOLS,
+        toolChoice: "auto",
+        outputSchema: null,
+        traceparent: "",
+      },
+      "m",
+      FULL_QUIRKS,
+    );
+  }
+  assert.equal(reads, 1);
+});
+
+Deno.test("AnthropicDialect.render: answers only, answer tool, thinking, options", () => {
+  const outputSchema: JsonObject = { type: "object", required: ["a"] };
+  const history = [user("a"), assistant("", call("1")), result("1", "r")];
+  const forced = { type: "tool", name: ANSWER_TOOL };
+  const rows: [
+    Message[],
+    Partial<ModelRequest>,
+    Partial<DialectSettings>,
+    Partial<Quirks>,
+    JsonObject,
+  ][] = [
+    [[user("a")], { toolChoice: "none" }, {}, {}, { tool_choice: { type: "none" } }],
+    [[user("a")], { tools: [] }, {}, {}, { tool_choice: undefined!, tools: undefined! }],
+    [history, { tools: [] }, {}, {}, { tool_choice: { type: "none" } }],
+    [[user("a")], { outputSchema }, {}, {}, { tool_choice: undefined! }],
+    [[user("a")], { outputSchema, tools: [] }, {}, {}, { tool_choice: forced }],
+    [[user("a")], { outputSchema, toolChoice: "none" }, {}, {}, { tool_choice: forced }],
+    [[user("a")], { outputSchema: { type: "array" }, tools: [] }, {}, {}, {
+      tool_choice: undefined!,
+    }],
+    [[user("a")], { outputSchema, tools: [] }, {}, { answerTool: false }, {
+      tool_choice: undefined!,
+    }],
+    [[user("a")], { outputSchema, tools: [] }, { reasoningEffort: "low" }, {}, {
+      tool_choice: undefined!,
+    }],
+    [[user("a")], {}, { reasoningEffort: "medium", temperature: 0 }, {}, {
+      thinking: { type: "enabled", budget_tokens: 4096 },
+      temperature: undefined!,
+    }],
+    [[user("a")], {}, { reasoningEffort: "low", maxOutputTokens: 2048 }, {}, {
+      thinking: { type: "enabled", budget_tokens: 1024 },
+    }],
+    [[user("a")], {}, { reasoningEffort: "high", maxOutputTokens: 1000 }, {}, {
+      thinking: undefined!,
+    }],
+    [[user("a")], {}, { reasoningEffort: "none", temperature: 0 }, {}, {
+      thinking: undefined!,
+      temperature: 0,
+    }],
+    [[user("a")], {}, { reasoningEffort: "high" }, { thinking: "adaptive" }, {
+      thinking: { type: "adaptive" },
+      output_config: { effort: "high" },
+    }],
+    [[user("a")], {}, { options: { top_k: 5, max_tokens: 7, system: "no" } }, {}, {
+      top_k: 5,
+      max_tokens: 7,
+    }],
+  ];
+  for (const [messages, more, settings, quirks, expected] of rows) {
+    const body = render(messages, more, settings, quirks);
+    for (const [key, value] of Object.entries(expected)) assert.deepEqual(body[key], value, key);
+  }
+  assert.deepEqual(
+    render(history, { tools: [] }).tools.map((tool: Loose) => tool.name),
+    ["fs__read"],
+  );
+});
+
+Deno.test("AnthropicReply: thinking blocks are carried back unchanged, in their place", () => {
+  const thinking = { type: "thinking", thinking: "Let me see.", signature: "sig" };
+  const redacted = { type: "redacted_thinking", data: "opaque" };
+  const draft = read(
+    {
+      type: "message_start",
+      message: { model: "m", usage: { input_tokens: 3, output_tokens: 1 } },
+    },
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "thinking", thinking: "", signature: "" },
+    },
+    {
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "thinking_delta", thinking: "Let me " },
+    },
+    { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "see." } },
+    { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "sig" } },
+    { type: "content_block_start", index: 1, content_block: redacted },
+    { type: "content_block_start", index: 2, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 2, delta: { type: "text_delta", text: "First. " } },
+    {
+      type: "content_block_start",
+      index: 3,
+      content_block: { type: "tool_use", id: "c1", name: "fs__read", input: {} },
+    },
+    {
+      type: "content_block_delta",
+      index: 3,
+      delta: { type: "input_json_delta", partial_json: '{"a"' },
+    },
+    {
+      type: "content_block_delta",
+      index: 3,
+      delta: { type: "input_json_delta", partial_json: ":1}" },
+    },
+    { type: "content_block_start", index: 4, content_block: { type: "text", text: "Second." } },
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 9 } },
+    { type: "message_stop" },
+  ).draft();
+  assert.equal(draft.text, "First. Second.");
+  assert.deepEqual(draft.calls, [{ id: "c1", name: "fs__read", arguments: '{"a":1}' }]);
+  assert.deepEqual(draft.usage, { tokensIn: 3, tokensOut: 9, tokensCached: 0 });
+  const message: Message = {
+    role: "assistant",
+    text: draft.text,
+    calls: draft.calls,
+    opaque: draft.opaque!,
+  };
+  const [, carried] = render([user("a"), message, result("c1", "r")], {}, {}).messages
+    .map((wire: Loose) => wire.content) as Loose[];
+  assert.deepEqual(
+    carried,
+    [
+      thinking,
+      redacted,
+      { type: "text", text: "First. " },
+      { type: "tool_use", id: "c1", name: "fs__read", input: { a: 1 } },
+      { type: "text", text: "Second." },
+    ].filter(() => true),
+  );
+});
+
+Deno.test("AnthropicReply: whole messages, stop reasons and refusals", () => {
+  const whole = (stop: string, content: Json[], more: JsonObject = {}): Json => ({
+    type: "message",
+    model: "m",
+    content,
+    stop_reason: stop,
+    usage: { input_tokens: 1, output_tokens: 1 },
+    ...more,
+  });
+  const text = { type: "text", text: "t" };
+  const use = { type: "tool_use", id: "a", name: "x", input: { a: 1 } };
+  const rows: [Json, string, string | null][] = [
+    [whole("end_turn", [text]), "stop", null],
+    [whole("stop_sequence", [text]), "stop", null],
+    [whole("tool_use", [text, use]), "tool_calls", null],
+    [whole("end_turn", [use]), "tool_calls", null],
+    [whole("max_tokens", [text, use]), "length", null],
+    [whole("model_context_window_exceeded", [text]), "length", null],
+    [whole("pause_turn", [text]), "length", null],
+    [whole("refusal", []), "refusal", "the endpoint stopped the reply as a refusal"],
+    [whole("refusal", [text]), "refusal", "t"],
+    [whole("refusal", [], { stop_details: { explanation: "policy" } }), "refusal", "policy"],
+    [whole("new_reason", [text]), "other", null],
+  ];
+  for (const [value, finish, refusal] of rows) {
+    const draft = read(value).draft();
+    assert.deepEqual([draft.finish, draft.refusal], [finish, refusal], JSON.stringify(value));
+  }
+});
+
+Deno.test("AnthropicReply: the answer tool's call is the answer", () => {
+  const use = { type: "tool_use", id: "a", name: ANSWER_TOOL, input: { a: 1 } };
+  const draft = read({ type: "message", content: [use], stop_reason: "tool_use" }).draft();
+  assert.deepEqual([draft.text, draft.calls, draft.finish], ['{"a":1}', [], "stop"]);
+});
+
+Deno.test("AnthropicReply: usage counts what was written to and read from the cache", () => {
+  const rows: [JsonObject, [number, number, number] | null][] = [
+    [{
+      input_tokens: 3,
+      cache_creation_input_tokens: 109075,
+      cache_read_input_tokens: 0,
+      output_tokens: 81,
+    }, [109078, 81, 0]],
+    [{ input_tokens: 10, cache_read_input_tokens: 90, output_tokens: 5 }, [100, 5, 90]],
+    [{ output_tokens: 5 }, null],
+  ];
+  for (const [usage, expected] of rows) {
+    const { usage: got } = read({ type: "message", content: [], stop_reason: "end_turn", usage })
+      .draft();
+    assert.deepEqual(got && [got.tokensIn, got.tokensOut, got.tokensCached], expected);
+  }
+});
+
+Deno.test("AnthropicReply: half a message is none; errors inside a stream keep their kind", () => {
+  const half = read(
+    { type: "message_start", message: { model: "m" } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "half" } },
+  );
+  assert.equal(half.finished, false);
+  const rows: [string, number][] = [
+    ["overloaded_error", 529],
+    ["rate_limit_error", 429],
+    ["authentication_error", 401],
+    ["invalid_request_error", 400],
+    ["api_error", 500],
+  ];
+  for (const [type, status] of rows) {
+    const reply = new AnthropicReply(ANSWER_TOOL);
+    assert.equal(
+      reply.take({ type: "error", error: { type, message: "m" } })?.status,
+      status,
+      type,
+    );
+  }
+});
+
+Deno.test("AnthropicDialect.learn: each rejection changes one thing, until it is off", () => {
+  const dialect = new AnthropicDialect(SETTINGS);
+  const thinking = '"thinking":{"type":"enabled"';
+  const budget = dialect.learn(
+    400,
+    "thinking.type.enabled is not supported",
+    thinking,
+    FULL_QUIRKS,
+  );
+  assert.equal(budget?.thinking, "adaptive");
+  const off = dialect.learn(400, "adaptive thinking is not supported", thinking, budget!);
+  assert.equal(off?.thinking, "off");
+  assert.equal(dialect.learn(400, "thinking", thinking, off!), null);
+  assert.equal(
+    dialect.learn(400, "Could not process image", '{"type":"image"', FULL_QUIRKS)?.images,
+    false,
+  );
+  assert.equal(
+    dialect.learn(400, "tool_choice is not allowed", `"name":"${ANSWER_TOOL}"`, FULL_QUIRKS)
+      ?.answerTool,
+    false,
+  );
+  assert.equal(dialect.learn(400, "prompt is too long", thinking, FULL_QUIRKS), null);
+  assert.equal(dialect.learn(429, "image", '{"type":"image"', FULL_QUIRKS), null);
+});
