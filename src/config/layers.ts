@@ -15,7 +15,8 @@ export class Layers {
   readonly origins = new Origins();
   readonly problems: Problem[] = [];
 
-  constructor() {
+  /** `select`: only these options are laid, and what a file holds beside them is not looked at. */
+  constructor(readonly select: ((option: Option) => boolean) | null = null) {
     for (const option of OPTIONS) {
       if (option.default !== undefined) this.#put(option, structuredClone(option.default));
     }
@@ -69,7 +70,8 @@ export class Layers {
   /** Lays a file's content (or a recorded configuration) over what is there. */
   layFile(content: JsonObject, level: "file" | "record", locate: Locate): void {
     const options = OPTIONS.filter((option) =>
-      option.inFile || (level === "record" && option.key[0] === INVOCATION)
+      (option.inFile || (level === "record" && option.key[0] === INVOCATION)) &&
+      (this.select === null || this.select(option))
     );
     this.#layLevel(content, [], options, level, locate);
   }
@@ -87,7 +89,7 @@ export class Layers {
       const matching = options.filter((option) => option.key[depth] === key);
       const option = matching.find((each) => each.key.length === depth + 1);
       if (matching.length === 0) {
-        this.#reportUnknown(below, options, locate);
+        if (this.select === null) this.#reportUnknown(below, options, locate);
       } else if (value === null) continue;
       else if (option) {
         this.lay(option, value, level, (more) => locate([...below, ...more]));

@@ -7,12 +7,11 @@ import type { Command, Durability, HookEvent, HookSettings, LogSettings } from "
 import { parentOf, resolvePath } from "../toolserver/paths.ts";
 import { Layers } from "./layers.ts";
 import { readModel } from "./model.ts";
-import { INVOCATION } from "./option.ts";
+import { INVOCATION, type Option } from "./option.ts";
 import { optionNamed, OPTIONS } from "./options.ts";
 import type { Problem } from "./problem.ts";
 import { type LoadInput, Reading } from "./reading.ts";
-import { isCredentialName } from "./secrets.ts";
-import { hasReference } from "./secrets.ts";
+import { hasReference, isCredentialName } from "./secrets.ts";
 import { readAllow, readServers } from "./servers.ts";
 import type { Settings } from "./settings.ts";
 import { type ConfigFile, layServerFiles, readConfigFile, whyGranted } from "./sources.ts";
@@ -68,6 +67,30 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
   return layers.problems.length > 0 ? failed(layers.problems) : success(settings);
 }
 
+/** What commands that only look at runs need of a configuration. */
+export type Basics = Pick<Settings, "output" | "runDirectory" | "stateDirectory" | "log">;
+
+/** The options that work with every command, from every source; nothing else is looked at. */
+export async function loadBasics(input: LoadInput): Promise<Outcome<Basics, Problem[]>> {
+  const reader = new Layers();
+  const file = await readConfigFile(input, reader);
+  const layers = await layLevels(
+    input,
+    file,
+    (option) => option.common || option.name === "state_dir",
+  );
+  layers.problems.unshift(...reader.problems);
+  const reading = new Reading(layers, input);
+  const { runDirectory, stateDirectory } = readDirectories(reading);
+  const basics: Basics = {
+    output: reading.text("output") as Settings["output"],
+    runDirectory,
+    stateDirectory,
+    log: readLog(reading),
+  };
+  return layers.problems.length > 0 ? failed(layers.problems) : success(basics);
+}
+
 /** Lays every level. A found file that the run itself may write is left out, and that is said. */
 async function layEverything(
   input: LoadInput,
@@ -87,8 +110,12 @@ async function layEverything(
   return { layers, file };
 }
 
-async function layLevels(input: LoadInput, file: ConfigFile | null): Promise<Layers> {
-  const layers = new Layers();
+async function layLevels(
+  input: LoadInput,
+  file: ConfigFile | null,
+  select: ((option: Option) => boolean) | null = null,
+): Promise<Layers> {
+  const layers = new Layers(select);
   if (input.recorded) {
     layers.layFile(
       input.recorded.configuration,
@@ -128,6 +155,7 @@ async function layTextsOf(
 ): Promise<void> {
   let declared = new Map<string, string>();
   for (const option of OPTIONS) {
+    if (layers.select !== null && !layers.select(option)) continue;
     const texts = textsOf(option.name);
     if (texts === undefined || texts.length === 0) continue;
     if (option.form === "mcp_config") {

@@ -3,6 +3,7 @@
 import { isObject } from "../core/json.ts";
 import { CONVERSATION_TOKENS_MIN } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
+import { parseRecording } from "../model/recording.ts";
 import type { Endpoint, ModelSettings, Prices } from "../wire/payload.ts";
 import type { Reading } from "./reading.ts";
 import { hasReference } from "./secrets.ts";
@@ -194,17 +195,11 @@ function readRecording(reading: Reading, path: string, where: string): string | 
   }
   const text = readFile(reading, path, where, "the recording", RECORDING_BYTES_MAX);
   if (text === undefined) return undefined;
-  const lines = text.split("\n");
-  for (const [index, line] of lines.entries()) {
-    if (line.trim() === "") continue;
-    try {
-      JSON.parse(line);
-    } catch {
-      reading.report(where, path, `Cannot read the recording: line ${index + 1} is not JSON`);
-      return undefined;
-    }
-  }
-  return text;
+  const recording = parseRecording(text);
+  if (recording.ok) return text;
+  const { line, message } = recording.failure;
+  reading.report(where, path, `Cannot read the recording: ${path}:${line}: ${message}`);
+  return undefined;
 }
 
 function checkWindow(reading: Reading): void {

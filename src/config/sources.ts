@@ -5,7 +5,8 @@ import type { FilesPort } from "../ports/files.ts";
 import { isWithin, parentOf, resolvePath } from "../toolserver/paths.ts";
 import { type Document, parseDocument } from "./document.ts";
 import type { Layers } from "./layers.ts";
-import { optionNamed, SERVER_NAME, SERVER_NAME_EXPECTS } from "./options.ts";
+import { optionNamed } from "./options.ts";
+import { SERVER_NAME, SERVER_NAME_EXPECTS } from "./shapes.ts";
 import type { Locate } from "./origin.ts";
 import type { LoadInput } from "./reading.ts";
 

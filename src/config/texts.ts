@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from "../core/json.ts";
 import { formatDuration, parseDurationMs, parseSizeBytes } from "../core/units.ts";
 import type { Option } from "./option.ts";
-import { SERVER_NAME, SERVER_NAME_EXPECTS } from "./options.ts";
+import { SERVER_NAME, SERVER_NAME_EXPECTS } from "./shapes.ts";
 import { showValue } from "./problem.ts";
 import { describeShape, type Shape } from "./shape.ts";
 import { didYouMean } from "./suggest.ts";
