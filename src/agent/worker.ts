@@ -17,12 +17,14 @@ import { systemFetch, workerScope, writeStderr } from "../sys/worker_scope.ts";
 import type { Delivery } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { failedResult } from "../wire/result.ts";
+import { guardWorker } from "../sys/worker_guard.ts";
 import { createTelemetry } from "../wire/telemetry_writer.ts";
 import type { FromWorker, ToWorker } from "../wire/worker.ts";
 import { BrokerLink } from "./link.ts";
 import { Session } from "./session.ts";
 
 const scope = workerScope<ToWorker, FromWorker>();
+guardWorker((message) => scope.post({ type: "failed", message }));
 const link = new BrokerLink(scope.post);
 let session: Session | undefined;
 const early: Delivery[] = [];

@@ -46,6 +46,9 @@ class Broker {
     desk: Desk;
   } | null = null;
   #worker: WorkerHandle | null = null;
+  #ready = false;
+  /** What the Worker sent before `ready`; bounded by the moment that revoking takes. */
+  readonly #early: FromAgent[] = [];
   #ending = false;
 
   constructor(ports: BrokerPorts) {
@@ -130,7 +133,8 @@ class Broker {
       process,
       telemetry,
       servers,
-      toSupervisor: (frame) => this.#send(frame),
+      // Before `ready` an agent has nothing to say: revoking takes a moment, the Worker is quicker.
+      toSupervisor: (frame) => this.#ready ? this.#send(frame) : void this.#early.push(frame),
       toWorker: (message, transfer) => this.#toWorker(message, transfer),
       up: () => this.#up(),
       ended: (result) => void this.#end(result, 0),
@@ -151,6 +155,8 @@ class Broker {
     const ready = () => {
       agent.telemetry.emit("proc.ready");
       this.#send({ v: 1, type: "ready" });
+      this.#ready = true;
+      for (const frame of this.#early.splice(0)) this.#send(frame);
     };
     // From source each process has its own flags; compiled, everything is baked in until now.
     if (this.#ports.self.standalone) this.#ports.self.revokeAllButRun().then(ready, ready);

@@ -1,6 +1,6 @@
 /** One supervised agent: the machine of table.ts with a process, a timer and a record behind it. */
 
-import { DEADLINE_GRACE_MS } from "../core/limits.ts";
+import { AGENT_START_TIMEOUT_MS, DEADLINE_GRACE_MS } from "../core/limits.ts";
 import type { Vault } from "../core/secret.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
@@ -21,7 +21,10 @@ export interface AgentDeps extends SpawnPorts {
   clock: ClockPort;
   files: FilesPort;
   telemetry: TelemetryPort;
+  /** What this agent is told of secrets. */
   vault: Vault;
+  /** What its record must not hold. */
+  mask: Vault;
 }
 
 /** What a tree wants to know of an agent. */
@@ -227,11 +230,11 @@ export class Agent {
   }
 
   #recordEnd(result: AgentResult): void {
-    const { files, clock, vault, telemetry } = this.#deps;
+    const { files, clock, telemetry } = this.#deps;
     const own = this.#state.tag === "reaped" && this.#state.result && this.#state.exit.code === 0;
     if (own || !this.#payload) return;
     const { directory } = this.#payload.identity;
-    const mask = (text: string) => vault.mask(text);
+    const mask = (text: string) => this.#deps.mask.mask(text);
     const written = appendTerminal({ files, clock, directory, mask }, result);
     if (!written.ok) {
       telemetry.emit("loop.error", {
@@ -261,7 +264,6 @@ export function planFor(
   payload: AgentPayload,
   deadlineMs: number,
   cancelRungMs: number,
-  startTimeoutMs: number,
 ): ChildPlan {
   const { limits, model, tools, task } = payload;
   const legalMs = [limits.progressTimeoutMs, model.requestTimeoutMs, tools.timeoutMs];
@@ -269,7 +271,7 @@ export function planFor(
   for (const check of task.checks) legalMs.push(check.timeoutMs);
   for (const server of payload.servers) legalMs.push(server.startTimeoutMs);
   return {
-    startTimeoutMs,
+    startTimeoutMs: AGENT_START_TIMEOUT_MS,
     deadlineMs: deadlineMs + DEADLINE_GRACE_MS,
     progressTimeoutMs: Math.max(...legalMs) + DEADLINE_GRACE_MS,
     cancelRungMs,

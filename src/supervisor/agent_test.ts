@@ -149,6 +149,7 @@ async function check(row: Row, directory: string): Promise<void> {
       wrapper: [],
       telemetry: { emit: (event) => events.push(event) },
       vault: new Vault(),
+      mask: new Vault(),
     },
     { ready: () => {}, progress: () => {}, frame: () => {} },
   );

@@ -1,5 +1,6 @@
 /** From settings to what one agent is told. Identity and bounds are minted here, by nobody else. */
 
+import { type SecretText, Vault } from "../core/secret.ts";
 import type { Settings } from "../config/settings.ts";
 import type { AgentIdentity, AgentPayload, Start } from "../wire/payload.ts";
 import { workerGrant } from "./grant.ts";
@@ -31,4 +32,25 @@ export function rootPayload(
     workingDirectory: settings.workingDirectory,
     configuration: settings.configuration,
   };
+}
+
+/** The secrets that one agent needs: those that its model and its servers refer to. */
+export function secretsFor(payload: AgentPayload, all: Vault): Vault {
+  const needed = new Vault();
+  const take = (text: SecretText | null) => {
+    for (const part of text ?? []) {
+      if (typeof part === "string" || needed.has(part.secret)) continue;
+      const secret = all.get(part.secret);
+      if (secret) needed.add(part.secret, secret.reveal());
+    }
+  };
+  for (const endpoint of payload.model.endpoints) {
+    take(endpoint.token);
+    Object.values(endpoint.headers).forEach(take);
+  }
+  for (const server of payload.servers) {
+    if (server.kind === "stdio") Object.values(server.env).forEach(take);
+    else if (server.kind === "http") Object.values(server.headers).forEach(take);
+  }
+  return needed;
 }

@@ -65,13 +65,26 @@ function listed(names: readonly string[]): string {
   return names.length > LISTED_MAX ? `${shown} and ${names.length - LISTED_MAX} more` : shown;
 }
 
+/** The servers of which at least one tool is granted. */
+export function grantedServers(
+  servers: readonly ServerSettings[],
+  tools: ToolSettings,
+): ServerSettings[] {
+  return servers.filter((server) =>
+    candidates(server.name, tools).some((name) => isGranted(tools, name))
+  );
+}
+
+function isGranted(tools: ToolSettings, name: string): boolean {
+  return grantsTool(tools.grant, name) && first(rulesFor(tools.rules, name), "grant") !== false;
+}
+
 /** What each tool of a server brings, as far as they can be told apart before it was started. */
 function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] {
   const sources: LegSource[] = [];
   for (const name of candidates(server.name, tools)) {
-    const matching = rulesFor(tools.rules, name);
-    if (!grantsTool(tools.grant, name) || first(matching, "grant") === false) continue;
-    const declared = first(matching, "legs");
+    if (!isGranted(tools, name)) continue;
+    const declared = first(rulesFor(tools.rules, name), "legs");
     const shown = name.replaceAll(ANY, "*");
     if (declared) sources.push({ tool: shown, legs: declared, why: "declared" });
     else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, shown));
@@ -83,7 +96,10 @@ function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] 
 /** Names that stand for every tool a server may have: those that globs name, and any other. */
 function candidates(server: string, tools: ToolSettings): string[] {
   const names = new Set<string>([`${server}/${ANY}`]);
-  const globs = [...tools.grant.map((glob) => glob.replace(/^!/, "")), ...tools.rules.map((rule) => rule.glob)];
+  const globs = [
+    ...tools.grant.map((glob) => glob.replace(/^!/, "")),
+    ...tools.rules.map((rule) => rule.glob),
+  ];
   for (const glob of globs) {
     const slash = glob.indexOf("/");
     if (slash === -1 || !matchesTool(glob.slice(0, slash), `${server}/x`)) continue;
@@ -105,7 +121,10 @@ function rulesFor(rules: readonly ToolRule[], name: string): ToolRule[] {
 }
 
 /** Key by key, the longest match that says something. */
-function first<Key extends keyof ToolRule>(rules: readonly ToolRule[], key: Key): ToolRule[Key] | null {
+function first<Key extends keyof ToolRule>(
+  rules: readonly ToolRule[],
+  key: Key,
+): ToolRule[Key] | null {
   for (const rule of rules) if (rule[key] !== null) return rule[key];
   return null;
 }

@@ -1,18 +1,15 @@
 /** Mode once: one run from its directory to its end. */
 
-import { assert } from "../core/assert.ts";
-import { makeUlid, toHex } from "../core/ids.ts";
-import { AGENT_START_TIMEOUT_MS, KILL_RUNG_MS, TERM_RUNG_MS } from "../core/limits.ts";
-import { failed, type Outcome, success } from "../core/outcome.ts";
-import { formatIso } from "../core/time.ts";
 import type { Settings } from "../config/settings.ts";
-import type { CancelReason } from "../wire/control.ts";
-import type { AgentIdentity, Start } from "../wire/payload.ts";
+import { type Outcome, success } from "../core/outcome.ts";
+import { formatIso } from "../core/time.ts";
+import type { Start } from "../wire/payload.ts";
 import type { RunResult } from "../wire/result.ts";
-import { Agent, planFor } from "./agent.ts";
-import { processGrant } from "./grant.ts";
-import { rootPayload } from "./payload.ts";
 import type { SupervisorPorts } from "./ports.ts";
+import { openRoot, type RunProblem } from "./root.ts";
+import type { Tree } from "./tree.ts";
+
+export type { RunProblem } from "./root.ts";
 
 export interface RunOptions {
   start: Start;
@@ -30,115 +27,40 @@ export interface OnceEnd extends Omit<RunResult, "exit_code"> {
   directory: string;
 }
 
-/** Why a run did not begin: a user's mistake or a full disk. Nothing was started. */
-export interface RunProblem {
-  message: string;
-}
-
 /** Runs the root agent once, to its end. Signals to this process wind it down. Never rejects. */
 export async function runOnce(
   settings: Settings,
   ports: SupervisorPorts,
   options: RunOptions = { start: { kind: "fresh" } },
 ): Promise<Outcome<OnceEnd, RunProblem>> {
-  const { clock, random } = ports;
-  const startedWallMs = clock.wallMs();
-  const runId = settings.runId ?? makeUlid(startedWallMs, random.bytes(10));
-  const directory = `${settings.runDirectory}/${runId}`;
-  const made = makeRunDirectory(ports, directory, options.start.kind === "resume");
-  if (!made.ok) return made;
-  const identity: AgentIdentity = {
-    runId,
-    agentId: makeUlid(startedWallMs, random.bytes(10)),
-    path: "0",
-    depth: 0,
-    directory,
-    traceId: toHex(random.bytes(16)),
-    parentSpanId: toHex(random.bytes(8)),
-  };
-  const telemetry = ports.openTelemetry(
-    {
-      run_id: runId,
-      agent_id: null,
-      agent_path: null,
-      comp: "supervisor",
-      pid: ports.pid,
-      trace_id: identity.traceId,
-      span_id: identity.parentSpanId,
-      parent_span_id: null,
-    },
-    settings.log,
-    settings.vault,
-  );
-  const payload = rootPayload(
-    settings,
-    identity,
-    options.start,
-    startedWallMs + settings.limits.deadlineMs,
-  );
-  const plan = planFor(
-    payload,
-    clock.monotonicMs() + settings.limits.deadlineMs,
-    Math.max(0, settings.drainTimeoutMs - TERM_RUNG_MS - KILL_RUNG_MS),
-    AGENT_START_TIMEOUT_MS,
-  );
-  const agent = new Agent(
-    { ...ports, wrapper: [], telemetry, vault: settings.vault },
-    {
-      ready: () => telemetry.emit("proc.ready"),
-      progress: () => {},
-      frame: () => {},
-    },
-  );
-  const stopper = listenForSignals(ports, agent, (reason) => {
+  const opened = openRoot(settings, ports, {
+    runId: settings.runId,
+    start: options.start,
+    instruction: null,
+    attachments: [],
+    listener: { ready: () => telemetry.emit("proc.ready") },
+  });
+  if (!opened.ok) return opened;
+  const { runId, directory, startedWallMs, telemetry, tree } = opened.value;
+  const stopper = listenForSignals(ports, tree, (reason) => {
     telemetry.emit("proc.shutdown", { reason });
   });
-  agent.start(payload, processGrant(payload.worker), plan);
+  tree.start();
   telemetry.emit("proc.start", { mode: settings.mode });
-  telemetry.emit("subagent.spawn", { child_path: "0", depth: 0, child_pid: agent.pid });
-  const { artifact, ...result } = await agent.ended;
+  const { artifact, ...result } = await tree.ended;
   stopper.cancel();
-  telemetry.emit("subagent.exit", {
-    child_path: "0",
-    child_pid: agent.pid,
-    status: result.status,
-    abort: result.abort,
-  });
   telemetry.emit("proc.exit", { status: result.status, abort: result.abort });
-  const { usage, verification, ...rest } = result;
   return success({
     run_id: runId,
-    ...rest,
-    verification,
-    usage,
+    ...result,
     started_at: formatIso(startedWallMs),
-    ended_at: formatIso(clock.wallMs()),
+    ended_at: formatIso(ports.clock.wallMs()),
     record: `${directory}/record.jsonl`,
     signal: stopper.signal(),
     forced: stopper.forced(),
     artifact,
     directory,
   });
-}
-
-function makeRunDirectory(
-  ports: SupervisorPorts,
-  directory: string,
-  resumed: boolean,
-): Outcome<void, RunProblem> {
-  assert(
-    directory.startsWith("/") || /^[A-Za-z]:/.test(directory),
-    "the run directory is absolute",
-  );
-  const exists = ports.files.lstat(directory).ok;
-  if (exists && !resumed) {
-    return failed({ message: `Cannot start the run: ${directory} exists already` });
-  }
-  if (resumed && !exists) return failed({ message: `Cannot resume the run: no ${directory}` });
-  const made = ports.files.makeDirectory(directory);
-  return made.ok
-    ? made
-    : failed({ message: `Cannot make the run's directory: ${made.failure.message}` });
 }
 
 interface Stopper {
@@ -150,8 +72,8 @@ interface Stopper {
 /** The first signal winds down, the second kills. */
 function listenForSignals(
   ports: SupervisorPorts,
-  agent: Agent,
-  onFirst: (reason: CancelReason) => void,
+  tree: Tree,
+  onFirst: (reason: "sigint" | "sigterm") => void,
 ): Stopper {
   let first: "SIGINT" | "SIGTERM" | null = null;
   let forced = false;
@@ -160,10 +82,10 @@ function listenForSignals(
     if (first === null) {
       first = signal;
       onFirst(reason);
-      agent.stop(reason);
+      tree.stop(reason);
     } else {
       forced = true;
-      agent.kill(reason);
+      tree.kill(reason);
     }
   };
   const cancels = [

@@ -223,6 +223,10 @@ export const TABLE: Table = {
     ...live,
     spawned: "impossible",
     spawnFailed: "impossible",
+    progressed: (_state, { at }) =>
+      kill({ kind: "frame", message: "the frame `progress` came before `ready`" }, null, at),
+    heard: (_state, { at }) =>
+      kill({ kind: "frame", message: "a request or report came before `ready`" }, null, at),
     readied: (state, { at }) => [
       { tag: "up", plan: state.plan, watch: heard(state.watch, at) },
       [],

@@ -1,7 +1,7 @@
 /** A loop Worker that does what its script says, good or bad. */
 
 import type { FromWorker, ServerPortMessage, ToWorker } from "../../src/wire/worker.ts";
-import { guardWorker } from "../../src/sys/worker_scope.ts";
+import { guardWorker } from "../../src/sys/worker_guard.ts";
 import { failedResult } from "../../src/wire/result.ts";
 
 const scope = self as unknown as {

@@ -1,0 +1,230 @@
+/**
+ * The tree of one run as plain data: who is whose, what each has used, what is left. It admits or
+ * refuses, and every account is O(1). Times are monotonic milliseconds.
+ */
+
+import { CHILD_RESERVE_MS_MAX, SPAWN_BURST_MAX, SPAWN_PER_SECOND_MAX } from "../core/limits.ts";
+import type { Limits } from "../core/limits.ts";
+import { assert } from "../core/assert.ts";
+
+/** The caps of a tree; none can be raised from inside. */
+export type Caps = Pick<Limits, "maxDepth" | "maxChildren" | "maxSubagents" | "treeTokensMax">;
+
+export type Disposition = "sync" | "async" | "detach";
+
+export interface Node {
+  id: string;
+  path: string;
+  /** Path of the parent; null for the root. */
+  parent: string | null;
+  depth: number;
+  disposition: Disposition;
+  /** `server/tool` globs. */
+  grant: readonly string[];
+  deadlineMs: number;
+  maxTokens: number;
+  /** Tokens it has used so far, as far as it said. */
+  tokens: number;
+  /** Children alive. */
+  children: number;
+  /** The last part of the youngest child's path. */
+  lastChild: number;
+  over: boolean;
+}
+
+export interface Fleet {
+  caps: Caps;
+  nodes: Map<string, Node>;
+  /** Subagents ever: the cap of the tree counts them all. */
+  subagents: number;
+  alive: number;
+  /** Tokens of the whole tree. */
+  tokens: number;
+  /** Spawns that may come at once, at the moment `bucketMs`. */
+  bucket: number;
+  bucketMs: number;
+  /** Why nothing is granted any more; null: it is. */
+  closed: "draining" | "tree_tokens" | null;
+}
+
+/** The caps that a refusal can name. */
+export type Cap =
+  | "draining"
+  | "tree_tokens"
+  | "max_depth"
+  | "max_children"
+  | "max_subagents"
+  | "rate"
+  | "deadline"
+  | "parent";
+
+export interface Refusal {
+  cap: Cap;
+  why: string;
+}
+
+/** What a child is given. Nothing of it is the child's, or its parent's, own word. */
+export interface Admission {
+  path: string;
+  depth: number;
+  maxTokens: number;
+  deadlineMs: number;
+}
+
+/** A tree with its root. */
+export function plantFleet(
+  caps: Caps,
+  root: Pick<Node, "id" | "grant" | "deadlineMs" | "maxTokens">,
+  nowMs: number,
+): Fleet {
+  const node: Node = {
+    ...root,
+    path: "0",
+    parent: null,
+    depth: 0,
+    disposition: "sync",
+    tokens: 0,
+    children: 0,
+    lastChild: 0,
+    over: false,
+  };
+  return {
+    caps,
+    nodes: new Map([["0", node]]),
+    subagents: 0,
+    alive: 1,
+    tokens: 0,
+    bucket: SPAWN_BURST_MAX,
+    bucketMs: nowMs,
+    closed: null,
+  };
+}
+
+/**
+ * Whether a parent may have one more child, cheapest question first; what it may be given. Paths in
+ * `taken` are those of an earlier stretch of the run: their records are there.
+ */
+export function admit(
+  fleet: Fleet,
+  parentPath: string,
+  wanted: { maxTokens: number; deadlineMs: number },
+  nowMs: number,
+  taken: ReadonlySet<string> = new Set(),
+): { ok: true; value: Admission } | { ok: false; failure: Refusal } {
+  const refuse = (cap: Cap, why: string) => ({ ok: false as const, failure: { cap, why } });
+  const parent = fleet.nodes.get(parentPath);
+  if (!parent || parent.over) return refuse("parent", "the parent is over");
+  if (fleet.closed === "draining") return refuse("draining", "the run is winding down");
+  const left = fleet.caps.treeTokensMax - fleet.tokens;
+  if (fleet.closed === "tree_tokens" || left <= 0) {
+    return refuse("tree_tokens", `the tree has spent its ${fleet.caps.treeTokensMax} tokens`);
+  }
+  const { maxDepth, maxChildren, maxSubagents } = fleet.caps;
+  if (parent.depth + 1 > maxDepth) return refuse("max_depth", `depth ${maxDepth} is the deepest`);
+  if (parent.children >= maxChildren) {
+    return refuse("max_children", `${maxChildren} subagents of one agent at a time`);
+  }
+  if (fleet.subagents >= maxSubagents) {
+    return refuse("max_subagents", `${maxSubagents} subagents in one run`);
+  }
+  if (parent.deadlineMs <= nowMs) return refuse("deadline", "no time is left");
+  if (refilled(fleet, nowMs) < 1) {
+    return refuse(
+      "rate",
+      `at most ${SPAWN_BURST_MAX} subagents at once and ${SPAWN_PER_SECOND_MAX} a second`,
+    );
+  }
+  return {
+    ok: true,
+    value: {
+      path: freePath(parent, taken),
+      depth: parent.depth + 1,
+      maxTokens: Math.min(wanted.maxTokens, left),
+      deadlineMs: Math.min(wanted.deadlineMs, childDeadlineMs(parent.deadlineMs, nowMs)),
+    },
+  };
+}
+
+/** Takes an admitted child in. */
+export function addChild(
+  fleet: Fleet,
+  parentPath: string,
+  child: Admission & Pick<Node, "id" | "grant" | "disposition">,
+  nowMs: number,
+): Node {
+  const parent = fleet.nodes.get(parentPath);
+  assert(parent && !fleet.nodes.has(child.path), `no place for ${child.path}`);
+  const node: Node = {
+    ...child,
+    parent: parentPath,
+    tokens: 0,
+    children: 0,
+    lastChild: 0,
+    over: false,
+  };
+  fleet.nodes.set(node.path, node);
+  fleet.bucket = refilled(fleet, nowMs) - 1;
+  fleet.bucketMs = nowMs;
+  fleet.subagents++;
+  fleet.alive++;
+  parent.children++;
+  // The last part of the path, not a count: paths of an earlier stretch were left out.
+  parent.lastChild = Number(child.path.slice(child.path.lastIndexOf(".") + 1));
+  return node;
+}
+
+/**
+ * Takes note of what an agent has used. A smaller figure than before is a lie or a mistake and
+ * changes nothing. True at the moment in which the tree's tokens are spent.
+ */
+export function account(fleet: Fleet, path: string, tokens: number): boolean {
+  const node = fleet.nodes.get(path);
+  if (!node || tokens <= node.tokens) return false;
+  fleet.tokens += tokens - node.tokens;
+  node.tokens = tokens;
+  if (fleet.closed !== null || fleet.tokens < fleet.caps.treeTokensMax) return false;
+  fleet.closed = "tree_tokens";
+  return true;
+}
+
+/** An agent is over: its place among its parent's children is free. */
+export function endNode(fleet: Fleet, path: string): void {
+  const node = fleet.nodes.get(path);
+  if (!node || node.over) return;
+  node.over = true;
+  fleet.alive--;
+  const parent = node.parent === null ? undefined : fleet.nodes.get(node.parent);
+  if (parent) parent.children--;
+}
+
+/** Nothing is granted from now on. */
+export function closeFleet(fleet: Fleet): void {
+  fleet.closed ??= "draining";
+}
+
+/** Whoever is alive below a path, deepest first; the path itself left out. */
+export function aliveBelow(fleet: Fleet, path: string): Node[] {
+  return [...fleet.nodes.values()].filter((node) => !node.over && node.path.startsWith(`${path}.`))
+    .sort((a, b) => b.depth - a.depth);
+}
+
+/** Whether `path` is a child, a grandchild and so on of `ancestor`. */
+export function isBelow(path: string, ancestor: string): boolean {
+  return path.startsWith(`${ancestor}.`);
+}
+
+/** A little before the parent's deadline, so that the parent can use what the child found. */
+function childDeadlineMs(parentMs: number, nowMs: number): number {
+  return parentMs - Math.min(CHILD_RESERVE_MS_MAX, (parentMs - nowMs) / 10);
+}
+
+function freePath(parent: Node, taken: ReadonlySet<string>): string {
+  let index = parent.lastChild + 1;
+  while (taken.has(`${parent.path}.${index}`)) index++;
+  return `${parent.path}.${index}`;
+}
+
+function refilled(fleet: Fleet, nowMs: number): number {
+  const more = Math.max(0, nowMs - fleet.bucketMs) * SPAWN_PER_SECOND_MAX / 1000;
+  return Math.min(SPAWN_BURST_MAX, fleet.bucket + more);
+}

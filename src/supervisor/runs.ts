@@ -1,0 +1,165 @@
+/** Runs for daemons: the port that triggers start them through (src/ports/runs.ts). */
+
+import type { Settings } from "../config/settings.ts";
+import type {
+  Attachment,
+  RunHandle,
+  RunRequest,
+  RunsPort,
+  SessionListener,
+} from "../ports/runs.ts";
+import type { WatcherHandle, WatcherListener } from "../ports/runs.ts";
+import { makeUlid } from "../core/ids.ts";
+import type { Delivery } from "../wire/control.ts";
+import type { Start } from "../wire/payload.ts";
+import { type AgentResult, failedResult } from "../wire/result.ts";
+import type { SupervisorPorts } from "./ports.ts";
+import { keepAttachments, openRoot, type Root, withSeeds } from "./root.ts";
+import type { TreeListener } from "./tree.ts";
+
+/** Runs over real agent processes. Every handle ends, whatever the world does. */
+export function createRuns(settings: Settings, ports: SupervisorPorts): RunsPort {
+  return {
+    start: (request, listener) => startRun(settings, ports, request, listener),
+    watch: (subscribe, possibly, listener) =>
+      startWatcher(settings, ports, subscribe, possibly, listener),
+  };
+}
+
+function startRun(
+  settings: Settings,
+  ports: SupervisorPorts,
+  request: RunRequest,
+  listener: SessionListener | undefined,
+): RunHandle {
+  const { runId, session } = request;
+  const start: Start = session ? { kind: "warm", resume: session.resume } : { kind: "fresh" };
+  const opened = openRoot(settings, ports, {
+    runId,
+    start,
+    instruction: request.instruction,
+    attachments: request.attachments,
+    listener: listenerFor(listener),
+  });
+  if (!opened.ok) return endedHandle(runId, failedResult("crashed", opened.failure.message));
+  const root = opened.value;
+  root.tree.start();
+  return {
+    runId,
+    ended: root.tree.ended.then((result) => ({ runId, result })),
+    tokens: () => root.tree.tokens,
+    cancel: (reason) => root.tree.stop(reason),
+    kill: () => root.tree.kill("drain"),
+    deliver: (delivery, attachments) => deliver(ports, root, delivery, attachments, listener),
+  };
+}
+
+function listenerFor(listener: SessionListener | undefined): TreeListener {
+  if (!listener) return {};
+  return {
+    delivered: (id, result) => listener.delivered(id, result),
+    subscribe: (op, server, uri) => listener.subscribe({ op, server, uri }),
+  };
+}
+
+/** A delivery that cannot be handed over is over at once: somebody waits for its end. */
+function deliver(
+  ports: SupervisorPorts,
+  root: Root,
+  delivery: Delivery,
+  attachments: readonly Attachment[],
+  listener: SessionListener | undefined,
+): void {
+  const seeds = keepAttachments(ports, root.directory, attachments);
+  if (!seeds.ok) {
+    listener?.delivered(delivery.id, failedResult("crashed", seeds.failure.message));
+    return;
+  }
+  const instruction = withSeeds(delivery.instruction, seeds.value);
+  if (!root.tree.deliver({ ...delivery, instruction })) {
+    listener?.delivered(
+      delivery.id,
+      failedResult("crashed", "the session does not take deliveries"),
+    );
+  }
+}
+
+function endedHandle(runId: string, result: AgentResult): RunHandle {
+  return {
+    runId,
+    ended: Promise.resolve({ runId, result }),
+    tokens: () => 0,
+    cancel: () => {},
+    kill: () => {},
+    deliver: () => {},
+  };
+}
+
+/** The watcher has a directory beside the runs, since it is none: no record is ever read there. */
+function startWatcher(
+  settings: Settings,
+  ports: SupervisorPorts,
+  subscribe: readonly string[],
+  possibly: boolean,
+  listener: WatcherListener,
+): WatcherHandle {
+  const runId = makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
+  const opened = openRoot(watcherSettings(settings), ports, {
+    runId,
+    start: { kind: "watch", subscribe: [...subscribe], possibly },
+    instruction: null,
+    attachments: [],
+    listener: {
+      connected: (servers) => listener.connected(servers),
+      updated: (server, uri, changed) => listener.updated(server, uri, changed),
+    },
+  });
+  if (!opened.ok) {
+    return {
+      ended: Promise.resolve({ message: opened.failure.message, abort: null }),
+      watch: () => {},
+      stop: () => {},
+      kill: () => {},
+    };
+  }
+  const { tree } = opened.value;
+  let stopped = false;
+  tree.start();
+  return {
+    ended: tree.ended.then((result) =>
+      stopped
+        ? null
+        : { message: result.reason, abort: result.abort === "mcp" ? "mcp" as const : null }
+    ),
+    watch: (add, remove) => tree.watch(add, remove),
+    stop: () => {
+      stopped = true;
+      tree.stop("drain");
+    },
+    kill: () => {
+      stopped = true;
+      tree.kill("drain");
+    },
+  };
+}
+
+/**
+ * What a watcher is told: no model, no task, no tools of the built-in kind, no end by time. It calls
+ * no tool, so that the Rule of Two has nothing to say of it.
+ */
+function watcherSettings(settings: Settings): Settings {
+  const { model, task, limits } = settings;
+  return {
+    ...settings,
+    model: { ...model, endpoints: [], recordTo: null },
+    task: { ...task, instruction: "", require: [], checks: [], outputSchema: null, seeds: [] },
+    servers: settings.servers.filter((server) => server.kind !== "builtin"),
+    tools: { ...settings.tools, grant: [] },
+    hooks: { before_action: [], after_observation: [], before_compaction: [], on_stop: [] },
+    limits: { ...limits, maxSubagents: 0, deadlineMs: WATCHER_DEADLINE_MS },
+    runDirectory: `${settings.stateDirectory}/watchers`,
+  };
+}
+
+/** A watcher lives as long as its daemon: ten years stand for ever, within what timers take. */
+const WATCHER_DEADLINE_MS = 10 * 365 * 86_400_000;

@@ -1,0 +1,414 @@
+/**
+ * One run's tree of agents: the only place where a request of an agent becomes a process. It holds
+ * the fleet's accounts, starts and ends agents, and answers what they ask.
+ */
+
+import { KILL_RUNG_MS, MEMORY_INTERVAL_MS, TERM_RUNG_MS } from "../core/limits.ts";
+import type { Json } from "../core/json.ts";
+import type { Outcome } from "../core/outcome.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Cancel } from "../ports/clock.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+import type { CancelReason, ChildEnd, Delivery, FromAgent, Progress } from "../wire/control.ts";
+import type { AgentPayload } from "../wire/payload.ts";
+import type { AgentResult } from "../wire/result.ts";
+import { Agent, planFor } from "./agent.ts";
+import { childPayload } from "./child_payload.ts";
+import {
+  account,
+  addChild,
+  admit,
+  aliveBelow,
+  closeFleet,
+  endNode,
+  type Fleet,
+  isBelow,
+  type Node,
+  plantFleet,
+  type Refusal,
+} from "./fleet.ts";
+import { processGrant } from "./grant.ts";
+import { planLadder } from "./ladder.ts";
+import { parseOrder } from "./order.ts";
+import type { SupervisorPorts } from "./ports.ts";
+import { explainTrifecta, judgeGrant, narrowGrant } from "./rule_of_two.ts";
+import { secretsFor } from "./payload.ts";
+
+/** What a daemon hears of a root agent beside its end. */
+export interface TreeListener {
+  ready?(): void;
+  connected?(servers: string[]): void;
+  updated?(server: string, uri: string, possibly: boolean): void;
+  delivered?(id: string, result: AgentResult): void;
+  subscribe?(
+    op: "subscribe" | "unsubscribe",
+    server: string,
+    uri: string,
+  ): Promise<Outcome<Json, string>>;
+}
+
+export interface TreeDeps {
+  ports: SupervisorPorts;
+  settings: Settings;
+  telemetry: TelemetryPort;
+  /** Words before the program that bind an agent's life to ours; empty: none. */
+  wrapper: readonly string[];
+  /** The root's payload, whole. */
+  payload: AgentPayload;
+  /** Paths that an earlier stretch of this run has used. */
+  taken: ReadonlySet<string>;
+  mintId(): string;
+  listener?: TreeListener;
+}
+
+type RequestFrame = Extract<FromAgent, { type: "request" }>;
+
+/** A root agent and everything below it. `ended` never rejects; nothing is alive then. */
+export class Tree {
+  readonly ended: Promise<AgentResult>;
+  readonly #deps: TreeDeps;
+  readonly #fleet: Fleet;
+  readonly #agents = new Map<string, Agent>();
+  readonly #payloads = new Map<string, AgentPayload>();
+  readonly #ends = new Map<string, AgentResult>();
+  readonly #settled = Promise.withResolvers<AgentResult>();
+  #stopping: CancelReason | null = null;
+  #timers: Cancel[] = [];
+  #memoryTimer: Cancel = () => {};
+  /** Who was alive when the root ended by itself. */
+  #cut: string[] = [];
+
+  constructor(deps: TreeDeps) {
+    this.#deps = deps;
+    this.ended = this.#settled.promise;
+    const { clock } = deps.ports;
+    const { payload } = deps;
+    const nowMs = clock.monotonicMs();
+    this.#fleet = plantFleet(payload.limits, {
+      id: payload.identity.agentId,
+      grant: payload.tools.grant,
+      deadlineMs: nowMs + payload.deadlineWallMs - clock.wallMs(),
+      maxTokens: Math.min(payload.limits.maxTokens, payload.limits.treeTokensMax),
+    }, nowMs);
+  }
+
+  /** Tokens of the whole tree so far. */
+  get tokens(): number {
+    return this.#fleet.tokens;
+  }
+
+  /** Process id of the root agent; null where it did not start. */
+  get pid(): number | null {
+    return this.#agents.get("0")?.pid ?? null;
+  }
+
+  start(): void {
+    this.#launch(this.#fleet.nodes.get("0")!, this.#deps.payload);
+    this.#watchMemory(MEMORY_INTERVAL_MS / 2);
+  }
+
+  /** Winds the whole tree down, deepest first, within the drain time. */
+  stop(reason: CancelReason, drainMs: number = this.#deps.settings.drainTimeoutMs): void {
+    closeFleet(this.#fleet);
+    if (this.#stopping !== null) return;
+    this.#stopping = reason;
+    const alive = [...this.#fleet.nodes.values()].filter((node) => !node.over);
+    this.#descend(alive, reason, drainMs);
+  }
+
+  /** SIGKILL to every group, now. */
+  kill(reason: CancelReason): void {
+    closeFleet(this.#fleet);
+    this.#stopping ??= reason;
+    for (const agent of this.#agents.values()) agent.kill(reason);
+  }
+
+  /** Hands a delivery to the root; false where it is not taken. */
+  deliver(delivery: Delivery): boolean {
+    return this.#agents.get("0")?.send({ v: 1, type: "deliver", delivery }) ?? false;
+  }
+
+  /** Changes what the root watches. */
+  watch(add: readonly string[], remove: readonly string[]): void {
+    this.#agents.get("0")?.send({ v: 1, type: "watch", add: [...add], remove: [...remove] });
+  }
+
+  #launch(node: Node, payload: AgentPayload): void {
+    const { ports, settings, telemetry, wrapper } = this.#deps;
+    const { path, depth } = node;
+    const vault = secretsFor(payload, settings.vault);
+    const agent = new Agent({ ...ports, wrapper, telemetry, vault, mask: settings.vault }, {
+      ready: () => {
+        if (path === "0") this.#deps.listener?.ready?.();
+      },
+      progress: (progress) => this.#account(path, progress.tokens),
+      frame: (frame) => this.#hear(path, frame),
+    });
+    this.#agents.set(path, agent);
+    this.#payloads.set(path, payload);
+    const cancelRungMs = Math.max(0, settings.drainTimeoutMs - TERM_RUNG_MS - KILL_RUNG_MS);
+    agent.start(
+      payload,
+      processGrant(payload.worker),
+      planFor(payload, node.deadlineMs, cancelRungMs),
+    );
+    telemetry.emit("subagent.spawn", {
+      child_path: path,
+      child_id: node.id,
+      depth,
+      child_pid: agent.pid,
+      max_tokens: node.maxTokens,
+      deadline_ms: Math.round(node.deadlineMs - ports.clock.monotonicMs()),
+    });
+    void agent.ended.then((result) => this.#over(node, result));
+  }
+
+  #hear(
+    path: string,
+    frame: Extract<FromAgent, { type: "request" | "connected" | "updated" | "delivered" }>,
+  ): void {
+    const { listener } = this.#deps;
+    if (frame.type === "request") void this.#answer(path, frame);
+    // Only the root of a daemon's run talks to the daemon.
+    else if (path !== "0") return;
+    else if (frame.type === "connected") listener?.connected?.(frame.servers);
+    else if (frame.type === "updated") listener?.updated?.(frame.server, frame.uri, frame.possibly);
+    else listener?.delivered?.(frame.id, frame.result);
+  }
+
+  async #answer(path: string, frame: RequestFrame): Promise<void> {
+    const answer = await this.#serve(path, frame);
+    this.#agents.get(path)?.send({ v: 1, type: "reply", id: frame.id, ...answer });
+  }
+
+  async #serve(path: string, frame: RequestFrame): Promise<{ ok: boolean; value: Json }> {
+    switch (frame.op) {
+      case "spawn":
+        return this.#spawn(path, frame);
+      case "child_status":
+        return { ok: true, value: this.#status(path, frame.arguments.ids) };
+      case "child_cancel":
+        return this.#cancelChild(path, frame.arguments.id);
+      default: {
+        const { server, uri } = frame.arguments;
+        const { listener } = this.#deps;
+        if (path !== "0" || !listener?.subscribe) {
+          return { ok: false, value: { why: "subscriptions are for warm sessions" } };
+        }
+        if (typeof uri !== "string" || (server !== undefined && typeof server !== "string")) {
+          return { ok: false, value: { why: "uri must be text" } };
+        }
+        const answer = await listener.subscribe(frame.op, server ?? "", uri);
+        return answer.ok
+          ? { ok: true, value: answer.value }
+          : { ok: false, value: { why: answer.failure } };
+      }
+    }
+  }
+
+  #spawn(parentPath: string, frame: RequestFrame): { ok: boolean; value: Json } {
+    const { ports, settings, telemetry } = this.#deps;
+    const refuse = (why: string, cap: Refusal["cap"] | "scope" | "trifecta" | "order") => {
+      telemetry.emit("subagent.refused", { parent_path: parentPath, cap, why }, "warn");
+      return { ok: false, value: { why, cap } };
+    };
+    const parent = this.#payloads.get(parentPath)!;
+    const order = parseOrder(frame.arguments);
+    if (!order.ok) return refuse(order.failure, "order");
+    const wanted = order.value;
+    const grant = narrowGrant(parent.tools.grant, wanted.tools ?? parent.tools.grant);
+    if (!grant.ok) {
+      telemetry.emit("permission.denied", { parent_path: parentPath, tool: grant.failure }, "warn");
+      return refuse(`${grant.failure} is wider than the parent's own tools`, "scope");
+    }
+    const verdict = judgeGrant(parent.servers, { ...parent.tools, grant: grant.value });
+    if (verdict.trifecta) {
+      telemetry.emit("scope.trifecta", {
+        parent_path: parentPath,
+        allowed: settings.allowTrifecta,
+        by: verdict.by,
+      }, "warn");
+      if (!settings.allowTrifecta) return refuse(explainTrifecta(verdict), "trifecta");
+    }
+    const nowMs = ports.clock.monotonicMs();
+    const node = this.#admit(parentPath, {
+      maxTokens: Math.min(wanted.maxTokens ?? Infinity, parent.limits.maxTokens),
+      deadlineMs: nowMs + (wanted.deadlineMs ?? Infinity),
+      grant: grant.value,
+      disposition: wanted.disposition,
+    }, nowMs);
+    if (!node.ok) return refuse(node.failure.why, node.failure.cap);
+    const payload = childPayload(parent, wanted, node.value, {
+      runDirectory: this.#deps.payload.identity.directory,
+      deadlineWallMs: ports.clock.wallMs() + node.value.deadlineMs - nowMs,
+    });
+    const made = ports.files.makeDirectory(payload.identity.directory);
+    if (!made.ok) {
+      endNode(this.#fleet, node.value.path);
+      return refuse(`its directory cannot be made: ${made.failure.message}`, "parent");
+    }
+    this.#launch(node.value, payload);
+    const { id, path, depth, maxTokens, deadlineMs } = node.value;
+    return {
+      ok: true,
+      value: {
+        child_id: id,
+        path,
+        depth,
+        max_tokens: maxTokens,
+        deadline_ms: Math.round(deadlineMs - nowMs),
+      },
+    };
+  }
+
+  #admit(
+    parentPath: string,
+    wanted: Pick<Node, "maxTokens" | "deadlineMs" | "grant" | "disposition">,
+    nowMs: number,
+  ): Outcome<Node, Refusal> {
+    const admitted = admit(this.#fleet, parentPath, wanted, nowMs, this.#deps.taken);
+    if (!admitted.ok) return admitted;
+    const { grant, disposition } = wanted;
+    const id = this.#deps.mintId();
+    const child = { ...admitted.value, id, grant, disposition };
+    return { ok: true, value: addChild(this.#fleet, parentPath, child, nowMs) };
+  }
+
+  #status(path: string, ids: Json | undefined): Json {
+    const wanted = Array.isArray(ids) ? ids : [];
+    const children = [...this.#fleet.nodes.values()].filter((node) =>
+      node.parent === path &&
+      (wanted.length === 0 || wanted.includes(node.id) || wanted.includes(node.path))
+    );
+    return children.map((node) => {
+      const end = this.#ends.get(node.path);
+      const progress: Progress | null = this.#agents.get(node.path)?.progress ?? null;
+      return {
+        child_id: node.id,
+        path: node.path,
+        status: end ? end.status ?? `abort ${end.abort}` : "running",
+        doing: end ? null : progress?.doing ?? "starting",
+        steps: end?.usage.steps ?? progress?.step ?? 0,
+        tokens: node.tokens,
+      };
+    });
+  }
+
+  #cancelChild(path: string, id: Json | undefined): { ok: boolean; value: Json } {
+    const node = [...this.#fleet.nodes.values()].find((candidate) =>
+      (candidate.id === id || candidate.path === id) && isBelow(candidate.path, path)
+    );
+    if (!node) return { ok: false, value: { why: `no subagent ${JSON.stringify(id ?? null)}` } };
+    if (node.over) return { ok: true, value: `subagent ${node.path} is over already` };
+    this.#descend([...aliveBelow(this.#fleet, node.path), node], "parent", this.#drainMs());
+    return { ok: true, value: `subagent ${node.path} is being stopped` };
+  }
+
+  /** The ladder over some nodes: deepest first, each level at its turn. */
+  #descend(nodes: readonly Node[], reason: CancelReason, drainMs: number): void {
+    for (const turn of planLadder(nodes.map((node) => node.depth), drainMs)) {
+      const level = nodes.filter((node) => node.depth === turn.depth);
+      const ask = () => {
+        for (const node of level) this.#agents.get(node.path)?.stop(reason, turn.rungMs);
+      };
+      if (turn.atMs === 0) ask();
+      else this.#afterLevel(nodes.filter((node) => node.depth > turn.depth), turn.atMs, ask);
+    }
+  }
+
+  /** When everyone deeper is over, or their time is. */
+  #afterLevel(deeper: readonly Node[], waitMs: number, act: () => void): void {
+    let done = false;
+    const once = () => {
+      if (done) return;
+      done = true;
+      cancel();
+      act();
+    };
+    const cancel = this.#deps.ports.clock.after(waitMs, once);
+    this.#timers.push(cancel);
+    void Promise.all(deeper.map((node) => this.#agents.get(node.path)!.ended)).then(once);
+  }
+
+  #account(path: string, tokens: number): void {
+    if (!account(this.#fleet, path, tokens)) return;
+    this.#deps.telemetry.emit("limit.exceeded", {
+      limit: "tree_tokens",
+      tokens: this.#fleet.tokens,
+      bound: this.#fleet.caps.treeTokensMax,
+    }, "error");
+    this.stop("tree_tokens");
+  }
+
+  #over(node: Node, result: AgentResult): void {
+    const { telemetry } = this.#deps;
+    const { path } = node;
+    const agent = this.#agents.get(path)!;
+    this.#ends.set(path, result);
+    this.#account(path, result.usage.tokens_in + result.usage.tokens_out);
+    endNode(this.#fleet, path);
+    telemetry.emit("subagent.exit", {
+      child_path: path,
+      child_id: node.id,
+      child_pid: agent.pid,
+      status: result.status,
+      abort: result.abort,
+      tokens: node.tokens,
+    });
+    if (node.parent !== null && !this.#fleet.nodes.get(node.parent)!.over) {
+      const end: ChildEnd = { childId: node.id, path, status: result.status, result };
+      this.#agents.get(node.parent)!.send({ v: 1, type: "child_ended", end });
+    }
+    // Nobody reads what orphans do; a detached one goes on as long as the root does.
+    const orphans = aliveBelow(this.#fleet, path).filter((below) =>
+      path === "0" || !this.#isDetached(below, path)
+    );
+    if (path === "0") {
+      closeFleet(this.#fleet);
+      this.#cut = orphans.map((below) => below.path);
+    }
+    if (orphans.length > 0) this.#descend(orphans, "parent", this.#drainMs());
+    if (this.#fleet.alive === 0) this.#finish();
+  }
+
+  /** Whether a node, or one between it and the path, was detached. */
+  #isDetached(node: Node, path: string): boolean {
+    for (let at: Node | undefined = node; at && at.path !== path;) {
+      if (at.disposition === "detach") return true;
+      at = at.parent === null ? undefined : this.#fleet.nodes.get(at.parent);
+    }
+    return false;
+  }
+
+  /** What is stopped because its parent is over has less time: its result has no reader. */
+  #drainMs(): number {
+    return Math.min(this.#deps.settings.drainTimeoutMs, 2 * (TERM_RUNG_MS + KILL_RUNG_MS));
+  }
+
+  #finish(): void {
+    this.#memoryTimer();
+    for (const cancel of this.#timers) cancel();
+    const root = this.#ends.get("0")!;
+    const cut = this.#cut.filter((path) => this.#ends.get(path)?.status === "cancelled");
+    if (this.#stopping !== null || cut.length === 0) return this.#settled.resolve(root);
+    const reason = `${root.reason}; cancelled subagents: ${cut.join(", ")}`;
+    this.#settled.resolve({ ...root, reason });
+  }
+
+  /** Looks at resident sizes, the more often the nearer one is to its bound. */
+  #watchMemory(afterMs: number): void {
+    const { clock, process } = this.#deps.ports;
+    this.#memoryTimer = clock.after(afterMs, () => {
+      void process.table().then((rows) => {
+        if (this.#fleet.alive === 0) return;
+        let share = 0;
+        for (const [path, agent] of this.#agents) {
+          if (this.#fleet.nodes.get(path)!.over) continue;
+          const bytesMax = this.#payloads.get(path)!.limits.memoryBytesMax;
+          share = Math.max(share, agent.observe(rows, bytesMax) / bytesMax);
+        }
+        this.#watchMemory(share > 0.5 ? MEMORY_INTERVAL_MS / 8 : MEMORY_INTERVAL_MS * 2);
+      });
+    });
+  }
+}
