@@ -126,11 +126,17 @@ function judgeCall(
     return {
       tool,
       arguments: {},
-      fault: `the arguments are not JSON (${clip(parsed.failure.message, 120)}): ${echo(call.arguments)}`,
+      fault: `the arguments are not JSON (${clip(parsed.failure.message, 120)}): ${
+        echo(call.arguments)
+      }`,
     };
   }
   if (!isObject(parsed.value)) {
-    return { tool, arguments: {}, fault: `the arguments are not an object: ${echo(call.arguments)}` };
+    return {
+      tool,
+      arguments: {},
+      fault: `the arguments are not an object: ${echo(call.arguments)}`,
+    };
   }
   const faults = schemaFaults(tool.inputSchema, parsed.value);
   return {
@@ -138,7 +144,9 @@ function judgeCall(
     arguments: parsed.value,
     fault: faults.length === 0
       ? null
-      : `the arguments do not fit the tool's schema: ${clip(faults.join("; "), INVALID_ECHO_CHARS_MAX)}`,
+      : `the arguments do not fit the tool's schema: ${
+        clip(faults.join("; "), INVALID_ECHO_CHARS_MAX)
+      }`,
   };
 }
 

@@ -102,7 +102,13 @@ export function assemble(state: AgentState, out: Action[]): void {
 export function callModel(state: AgentState, out: Action[]): void {
   const estimate = estimateNext(state);
   const used = spent(state);
-  const stop = stopBeforeCall(state.limits, used, state.cancel, estimate, estimateCost(state, estimate));
+  const stop = stopBeforeCall(
+    state.limits,
+    used,
+    state.cancel,
+    estimate,
+    estimateCost(state, estimate),
+  );
   if (stop !== null) return stopRun(state, stop, out);
   if (state.last === null) {
     state.last = lastReason(state, estimate);
@@ -157,7 +163,9 @@ export function planRequest(state: AgentState, purpose: "turn" | "summary"): Pla
     messages: projectMessages(state.transcript),
     tools: native ? state.specs : [],
     toolChoice: state.last === null && purpose === "turn" ? "auto" : "none",
-    outputSchema: purpose === "turn" && state.toolMode === "native" ? state.task.outputSchema : null,
+    outputSchema: purpose === "turn" && state.toolMode === "native"
+      ? state.task.outputSchema
+      : null,
   };
 }
 

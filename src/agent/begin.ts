@@ -73,7 +73,9 @@ function resumeStrategy(state: AgentState): string {
     case "exhausted_steps":
       return "The turns were used up while you were working: go on, more directly.";
     case "deadline":
-      return `The time was used up. The slow part was: ${slowestCalls(state)}. Avoid it or use it sparingly.`;
+      return `The time was used up. The slow part was: ${
+        slowestCalls(state)
+      }. Avoid it or use it sparingly.`;
     case "stalled":
     case "loop_detected":
       return "You were going in circles: take another way than before.";

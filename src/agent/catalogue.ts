@@ -58,7 +58,8 @@ function renderPrefixes(resources: readonly Resource[], bytesMax: number): strin
 function uriPrefix(uri: string, depth: number): string {
   const scheme = /^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(uri)?.[0] ?? "";
   const segments = uri.slice(scheme.length).split("/");
-  return scheme + segments.slice(0, Math.min(depth, segments.length - 1)).map((s) => s + "/").join("");
+  return scheme +
+    segments.slice(0, Math.min(depth, segments.length - 1)).map((s) => s + "/").join("");
 }
 
 function oneLine(text: string, charsMax: number): string {

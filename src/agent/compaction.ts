@@ -116,6 +116,8 @@ function endForContext(state: AgentState, out: Action[]): void {
     status: "exhausted_tokens",
     reason: `context: about ${estimateNext(state)} tokens (${
       transcriptBytes(state.transcript)
-    } bytes of conversation) do not fit under the mark of ${state.markTokens} of ${compactionMark(state)}`,
+    } bytes of conversation) do not fit under the mark of ${state.markTokens} of ${
+      compactionMark(state)
+    }`,
   }, out);
 }

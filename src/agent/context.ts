@@ -102,7 +102,12 @@ export function noteOnLast(transcript: Transcript, note: string): void {
       ...message,
       parts: [...message.parts, { type: "text", text: note }],
     });
-  } else pushMessage(transcript, { role: "user", parts: [{ type: "text", text: note }] }, last.step, null);
+  } else {pushMessage(
+      transcript,
+      { role: "user", parts: [{ type: "text", text: note }] },
+      last.step,
+      null,
+    );}
   rechain(transcript, transcript.entries.length - 1);
 }
 

@@ -111,7 +111,10 @@ export class Driver {
 
   #take(body: EventBody): void {
     // The monotonic clock never goes back, and a resumed run goes on from its record's last moment.
-    const at = Math.max(this.#state.at, Math.round(this.#deps.clock.monotonicMs() - this.#originMs));
+    const at = Math.max(
+      this.#state.at,
+      Math.round(this.#deps.clock.monotonicMs() - this.#originMs),
+    );
     const event = { ...body, at } as AgentEvent;
     this.#deps.record.append(event.type, event, at);
     narrateEvent(this.#deps.telemetry, event);
@@ -155,7 +158,9 @@ export class Driver {
       record.append(decision.type, { ...decision, key: this.#key(seq) }, this.#state.at);
     } else record.append(decision.type, decision, this.#state.at);
     narrateDecision(telemetry, decision);
-    if (decision.type === "turn.judged" || decision.type === "run.ended") this.#progress("model", true);
+    if (decision.type === "turn.judged" || decision.type === "run.ended") {
+      this.#progress("model", true);
+    }
     if (decision.type === "run.ended" && decision.artifact !== null) {
       const { result } = decision;
       this.#deps.artifacts.write(
@@ -209,9 +214,10 @@ export class Driver {
 
   async #connect(signal: AbortSignal): Promise<EventBody> {
     const connected = await this.#deps.tools.connect(signal);
-    return connected.ok
-      ? { type: "tools.listed", ...connected.value }
-      : { type: "server.down", failure: { ...connected.failure, stderr: this.#deps.mask(connected.failure.stderr) } };
+    return connected.ok ? { type: "tools.listed", ...connected.value } : {
+      type: "server.down",
+      failure: { ...connected.failure, stderr: this.#deps.mask(connected.failure.stderr) },
+    };
   }
 
   async #complete(
@@ -257,7 +263,12 @@ export class Driver {
     await notifyHooks(this.#deps.effects, "before_compaction", { archive: this.#deps.record.path });
     const { reply, ms } = await this.#complete(request, signal);
     return reply.ok
-      ? { type: "summary.made", text: this.#deps.mask(reply.value.text), usage: reply.value.usage, ms }
+      ? {
+        type: "summary.made",
+        text: this.#deps.mask(reply.value.text),
+        usage: reply.value.usage,
+        ms,
+      }
       : { type: "summary.failed", failure: this.#masked(reply.failure), ms };
   }
 
@@ -308,7 +319,10 @@ export class Driver {
     this.#over = true;
     this.#epoch.abort();
     this.#timer?.cancel();
-    const result: AgentResult = { ...failedResult("crashed", this.#deps.mask(reason)), ...this.#spent() };
+    const result: AgentResult = {
+      ...failedResult("crashed", this.#deps.mask(reason)),
+      ...this.#spent(),
+    };
     this.#deps.record.append("run.ended", result, this.#state.at);
     this.#deps.record.sync();
     this.#deps.telemetry.emit("loop.final", { status: "crashed", reason: result.reason }, "error");
@@ -353,8 +367,9 @@ export class Driver {
     const nowAt = this.#deps.clock.monotonicMs() - this.#originMs;
     const cancel = this.#deps.clock.after(Math.max(0, at - nowAt), () => {
       this.#timer = null;
-      if (deadlineAt(this.#state) > this.#deps.clock.monotonicMs() - this.#originMs) this.#armDeadline();
-      else this.post({ type: "deadline.passed" });
+      if (deadlineAt(this.#state) > this.#deps.clock.monotonicMs() - this.#originMs) {
+        this.#armDeadline();
+      } else this.post({ type: "deadline.passed" });
     });
     this.#timer = { at, cancel };
   }

@@ -88,7 +88,9 @@ function errorFields(observation: Observation): JsonObject {
   if (observation.class === "error") {
     return { err: { type: observation.error, message: clip(observation.message, 300) } };
   }
-  return observation.class === "unknown" ? { err: { type: "unknown", message: clip(observation.why, 300) } } : {};
+  return observation.class === "unknown"
+    ? { err: { type: "unknown", message: clip(observation.why, 300) } }
+    : {};
 }
 
 async function callTool(
@@ -147,7 +149,8 @@ async function showHooks(
   if (!result.ok) return result;
   let { value } = result;
   for (let index = 0; index < deps.payload.hooks.after_observation.length; index++) {
-    const text = value.parts.map((part) => part.type === "text" ? part.text : `[${part.type}]`).join("\n");
+    const text = value.parts.map((part) => part.type === "text" ? part.text : `[${part.type}]`)
+      .join("\n");
     const outcome = await runHook(deps, "after_observation", index, {
       call: call.call,
       tool: call.tool.name,
@@ -162,7 +165,11 @@ async function showHooks(
     const observation = isObject(replacement.observation) ? replacement.observation : replacement;
     if (typeof observation.text !== "string") continue;
     const media = value.parts.filter((part) => part.type !== "text");
-    value = { parts: [{ type: "text", text: observation.text }, ...media], structured: null, isError: value.isError };
+    value = {
+      parts: [{ type: "text", text: observation.text }, ...media],
+      structured: null,
+      isError: value.isError,
+    };
   }
   return success(value);
 }
@@ -182,7 +189,9 @@ async function runHook(deps: EffectDeps, event: HookEvent, index: number, input:
     command: command.join(" "),
     verdict: outcome.verdict,
     dur_ms: Math.round(outcome.durationMs),
-    ...(outcome.verdict === "continue" ? {} : { err: { type: outcome.verdict, message: outcome.reason } }),
+    ...(outcome.verdict === "continue"
+      ? {}
+      : { err: { type: outcome.verdict, message: outcome.reason } }),
   }, outcome.verdict === "failed" ? "warn" : "info");
   deps.annotate("hook.ran", {
     hook: event,
@@ -196,7 +205,11 @@ async function runHook(deps: EffectDeps, event: HookEvent, index: number, input:
 }
 
 /** Runs the hooks of an event that can neither block nor replace. */
-export async function notifyHooks(deps: EffectDeps, event: HookEvent, input: JsonObject): Promise<void> {
+export async function notifyHooks(
+  deps: EffectDeps,
+  event: HookEvent,
+  input: JsonObject,
+): Promise<void> {
   for (let index = 0; index < deps.payload.hooks[event].length; index++) {
     await runHook(deps, event, index, input);
   }
@@ -212,7 +225,11 @@ export async function runDeclared(
   const { task } = deps.payload;
   const outcomes: CheckOutcome[] = [];
   if (phase !== "turn") {
-    outcomes.push(...await Promise.all(task.require.map((item, index) => checkArtifact(deps, item, index, signal))));
+    outcomes.push(
+      ...await Promise.all(
+        task.require.map((item, index) => checkArtifact(deps, item, index, signal)),
+      ),
+    );
   }
   for (const [index, check] of task.checks.entries()) {
     if (phase === "turn" && check.when !== "turn") continue;
@@ -282,11 +299,7 @@ async function judgeCommand(
     ? "ended by a signal"
     : `exit ${outcome.exitCode}`;
   const said = failingPart(output, DETAIL_CHARS_MAX);
-  const detail = kind === "require"
-    ? outcome.failure ?? ""
-    : said === ""
-    ? how
-    : `${how}\n${said}`;
+  const detail = kind === "require" ? outcome.failure ?? "" : said === "" ? how : `${how}\n${said}`;
   return {
     kind,
     name,

@@ -82,7 +82,10 @@ export function usageTotals(state: AgentState): UsageTotals {
 
 function verificationOf(state: AgentState, completed: boolean): Verification {
   const { task } = state;
-  if (task.outputSchema === null && task.require.length === 0 && task.checks.length === 0 && state.stopHooks === 0) {
+  if (
+    task.outputSchema === null && task.require.length === 0 && task.checks.length === 0 &&
+    state.stopHooks === 0
+  ) {
     return "none declared";
   }
   return { passed: completed, items: state.verification ?? [] };

@@ -141,7 +141,14 @@ export type Decision =
     effect: "read_only" | "side_effect";
   }
   /** The harness's own answer to a call: it was not executed. */
-  | { type: "call.refused"; step: number; call: string; tool: string; class: "refused" | "invalid"; why: string }
+  | {
+    type: "call.refused";
+    step: number;
+    call: string;
+    tool: string;
+    class: "refused" | "invalid";
+    why: string;
+  }
   /** A call that was on its way when the run stopped, or whose answer a crash swallowed. */
   | { type: "call.abandoned"; call: string; class: "unknown" | "refused"; why: string }
   | { type: "action.invalid"; step: number; why: string; echo: string }

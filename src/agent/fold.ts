@@ -36,7 +36,10 @@ export function ledgerText(files: FilesPort, path: string): string {
     const { line } = item;
     if (line.type === "call.intended") {
       args.set(String(line.call), clip(JSON.stringify(line.arguments), 300));
-    } else if (line.type === "call.observed" || line.type === "call.refused" || line.type === "call.abandoned") {
+    } else if (
+      line.type === "call.observed" || line.type === "call.refused" ||
+      line.type === "call.abandoned"
+    ) {
       const text = ledgerLine(line, args.get(String(line.call)) ?? "");
       args.delete(String(line.call));
       chars += text.length + 1;

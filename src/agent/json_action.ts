@@ -35,7 +35,9 @@ export function balancedEnd(text: string, start: number): number {
 }
 
 /** Every outermost object in a text that is JSON, in order; linear in the text. */
-export function* findObjects(text: string): Generator<{ value: JsonObject; start: number; end: number }> {
+export function* findObjects(
+  text: string,
+): Generator<{ value: JsonObject; start: number; end: number }> {
   let at = 0;
   // An opening brace that never closes makes one scan to the end; a few are enough to give up.
   let open = 0;

@@ -49,7 +49,12 @@ export function enter(
   const known = ledger.entries.get(key);
   if (known !== undefined) {
     ledger.entries.delete(key);
-    ledger.entries.set(key, { ...known, count: known.count + 1, lastStep: step, call: outcome.call });
+    ledger.entries.set(key, {
+      ...known,
+      count: known.count + 1,
+      lastStep: step,
+      call: outcome.call,
+    });
     return;
   }
   ledger.entries.set(key, {

@@ -78,7 +78,10 @@ export class BrokerLink implements BrokerPort {
     return failed({ server: name, message, stderr });
   }
 
-  async #runCommand(message: Extract<FromWorker, { id: number }>, signal: AbortSignal): Promise<CommandOutcome> {
+  async #runCommand(
+    message: Extract<FromWorker, { id: number }>,
+    signal: AbortSignal,
+  ): Promise<CommandOutcome> {
     let id = 0;
     const withdraw = () => this.#post({ type: "cancel_command", id });
     const asked = this.#ask(message, (given) => id = given);
@@ -88,7 +91,10 @@ export class BrokerLink implements BrokerPort {
     return (answer as Extract<Answer, { type: "command_ended" }>).outcome;
   }
 
-  #ask(message: Extract<FromWorker, { id: number }>, tellId?: (id: number) => void): Promise<Answer> {
+  #ask(
+    message: Extract<FromWorker, { id: number }>,
+    tellId?: (id: number) => void,
+  ): Promise<Answer> {
     const id = ++this.#lastId;
     tellId?.(id);
     return new Promise((resolve) => {

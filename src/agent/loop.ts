@@ -55,7 +55,10 @@ export function foldSession(ports: LoopPorts, delivery: Delivery): Driver | unde
   return opened?.driver;
 }
 
-function openDriver(ports: LoopPorts, going: boolean): { driver: Driver; state: AgentState } | undefined {
+function openDriver(
+  ports: LoopPorts,
+  going: boolean,
+): { driver: Driver; state: AgentState } | undefined {
   const { payload, vault } = ports;
   const mask = (text: string) => vault.mask(text);
   const state = initialState();
@@ -82,7 +85,11 @@ function composeDriver(
 ): Driver {
   const { payload, tools, broker, files, clock, random, telemetry, digest } = ports;
   const { directory, traceId } = payload.identity;
-  const artifacts = new Artifacts({ files, directory, readObserved: (call) => record.readObserved(call) });
+  const artifacts = new Artifacts({
+    files,
+    directory,
+    readObserved: (call) => record.readObserved(call),
+  });
   const selfTools = new SelfToolHost({
     tools,
     broker,

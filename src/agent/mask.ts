@@ -14,9 +14,17 @@ const NOISE: readonly [RegExp, string][] = [
     "<time>",
   ],
   // Thu, 25 Jun 2026 10:11:12 GMT and Thu Jun 25 10:11:12 2026
-  [new RegExp(`\\b${DAY},? (?:\\d{1,2} ${MONTH}|${MONTH} \\d{1,2}),? [\\d: ]{5,}(?:GMT|UTC|[+-]\\d{4})?`, "g"), "<time>"],
+  [
+    new RegExp(
+      `\\b${DAY},? (?:\\d{1,2} ${MONTH}|${MONTH} \\d{1,2}),? [\\d: ]{5,}(?:GMT|UTC|[+-]\\d{4})?`,
+      "g",
+    ),
+    "<time>",
+  ],
   // 10:11:12, 10:11:12.123
   [/\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b/g, "<time>"],
+  // 1h30m, 2m10s
+  [/(?<![\w.-])\d+h(?:\d+m)?(?:\d+s)?\b|(?<![\w.-])\d+m\d+s\b/g, "<duration>"],
   // "timestamp": 1.5e9, uptime=12.5, elapsed: 17
   [
     /(["']?\b(?:[a-z]+[_-])*(?:timestamp|time|ts|uptime|elapsed|duration|took|latency)(?:[_-](?:ms|s|sec|secs|seconds|us|ns))?["']?\s*[:=]\s*)["']?\d+(?:\.\d+)?["']?/gi,
@@ -29,7 +37,6 @@ const NOISE: readonly [RegExp, string][] = [
     /(?<![\w.-])(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?)\b\s?)+/g,
     "<duration>",
   ],
-  [/(?<![\w.-])\d+h(?:\d+m)?(?:\d+s)?\b|(?<![\w.-])\d+m\d+s\b/g, "<duration>"],
 ];
 
 /** The text with everything that looks like a moment or a duration replaced. */

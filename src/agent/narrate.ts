@@ -27,14 +27,20 @@ export function narrateDecision(telemetry: TelemetryPort, decision: Decision): v
       break;
     case "call.refused":
       if (decision.class === "invalid") {
-        telemetry.emit("action.invalid", { step: decision.step, tool: decision.tool, why: decision.why });
+        telemetry.emit("action.invalid", {
+          step: decision.step,
+          tool: decision.tool,
+          why: decision.why,
+        });
       }
       break;
     case "verify.judged":
       telemetry.emit("verify.result", {
         step: decision.step,
         passed: decision.passed,
-        failed: decision.items.filter((item) => !item.passed).map((item) => `${item.kind} ${item.name}`),
+        failed: decision.items.filter((item) => !item.passed).map((item) =>
+          `${item.kind} ${item.name}`
+        ),
       });
       break;
     case "context.stubbed":

@@ -136,7 +136,12 @@ function budgetLeft(left: Left, limits: Limits): string {
 }
 
 /** One repeated call, for {@link idleNote}. */
-export function repeatPhrase(tool: string, args: string, attempts: number, className: string): string {
+export function repeatPhrase(
+  tool: string,
+  args: string,
+  attempts: number,
+  className: string,
+): string {
   return `${tool} ${clip(args, 120)} answered ${className} as before (attempt ${attempts})`;
 }
 
@@ -150,7 +155,8 @@ export function repeatRefusal(attempts: number, cap: number): string {
   return `not executed: attempt ${attempts} of the same call without a new answer (at most ${cap}); try another way or finish`;
 }
 
-export const REFUSED_LAST_TURN = "not executed: this was the last turn, in which only an answer is possible";
+export const REFUSED_LAST_TURN =
+  "not executed: this was the last turn, in which only an answer is possible";
 
 /** The refusal of what is over the calls of one reply. */
 export function perTurnRefusal(cap: number): string {
@@ -194,8 +200,16 @@ export function resumeNote(strategy: string): string {
 }
 
 /** In place of a result that the context no longer holds. */
-export function stubText(tool: string, args: string, className: string, bytes: number, call: string): string {
-  return `${MARK} result left out: ${tool} ${clip(args, 160)} -> ${className}, ${bytes} bytes; artifact_read ${
+export function stubText(
+  tool: string,
+  args: string,
+  className: string,
+  bytes: number,
+  call: string,
+): string {
+  return `${MARK} result left out: ${tool} ${
+    clip(args, 160)
+  } -> ${className}, ${bytes} bytes; artifact_read ${
     JSON.stringify({ id: call })
   } if you need it again`;
 }

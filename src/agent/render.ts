@@ -50,7 +50,10 @@ export function renderObservation(observation: Observation): Part[] {
 function withHeader(header: string, parts: readonly Part[]): Part[] {
   const first = parts[0];
   if (first?.type === "text") {
-    return [{ type: "text", text: toWellFormed(`${header}\n${first.text}`) }, ...parts.slice(1).map(sound)];
+    return [
+      { type: "text", text: toWellFormed(`${header}\n${first.text}`) },
+      ...parts.slice(1).map(sound),
+    ];
   }
   return [{ type: "text", text: header }, ...parts.map(sound)];
 }

@@ -20,7 +20,9 @@ export function schemaFaults(schema: JsonObject, value: Json): string[] {
   try {
     result = validator.validate(value);
   } catch (error) {
-    return [`the schema itself cannot be applied: ${error instanceof Error ? error.message : error}`];
+    return [
+      `the schema itself cannot be applied: ${error instanceof Error ? error.message : error}`,
+    ];
   }
   if (result.valid) return [];
   const faults: string[] = [];

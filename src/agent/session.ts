@@ -31,7 +31,12 @@ export class Session {
     this.#deps = deps;
     const { start } = deps.payload;
     if (start.kind === "watch") this.#watch = this.#startWatch(start);
-    else if (start.kind !== "warm") this.#driver = beginLoop({ ...deps, ended: (result) => this.#finish(result) });
+    else if (start.kind !== "warm") {
+      this.#driver = beginLoop({
+        ...deps,
+        ended: (result) => this.#finish(result),
+      });
+    }
   }
 
   cancel(reason: CancelReason): void {
@@ -78,7 +83,10 @@ export class Session {
     const delivery = this.#current;
     this.#current = null;
     if (delivery !== null) {
-      this.#deps.post({ type: "forward", frame: { v: 1, type: "delivered", id: delivery.id, result } });
+      this.#deps.post({
+        type: "forward",
+        frame: { v: 1, type: "delivered", id: delivery.id, result },
+      });
     }
     if (this.#winding !== null || result.status === "crashed") return this.#finish(result);
     this.#next();

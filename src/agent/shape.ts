@@ -50,15 +50,27 @@ export async function shapeResult(
   const shown = cut === undefined ? text : joinCut(cut, call.call, excerpt !== null);
   if (result.value.isError) {
     return {
-      observation: { class: "error", error: "tool", message: shown || "(no message)", retryable: false, excerpt },
+      observation: {
+        class: "error",
+        error: "tool",
+        message: shown || "(no message)",
+        retryable: false,
+        excerpt,
+      },
       digest,
       bytes,
     };
   }
-  const parts: Part[] = shown === "" && media.length > 0 ? media : [{ type: "text", text: shown }, ...media];
+  const parts: Part[] = shown === "" && media.length > 0
+    ? media
+    : [{ type: "text", text: shown }, ...media];
   const gap = partialOf(result.value.structured);
-  if (gap !== null) return { observation: { class: "partial", ...gap, parts, excerpt }, digest, bytes };
-  if (excerpt !== null) return { observation: { class: "truncated", parts, excerpt }, digest, bytes };
+  if (gap !== null) {
+    return { observation: { class: "partial", ...gap, parts, excerpt }, digest, bytes };
+  }
+  if (excerpt !== null) {
+    return { observation: { class: "truncated", parts, excerpt }, digest, bytes };
+  }
   return { observation: { class: "ok", parts, structured }, digest, bytes };
 }
 
@@ -73,7 +85,9 @@ function readParts(
   for (const part of result.parts) {
     if (part.type === "text") texts.push(part.text);
     else if ((mediaBytes += part.data.length) <= MEDIA_BYTES_MAX) media.push(part);
-    else texts.push(`[${part.type} ${part.mimeType}, ${part.data.length} bytes of base64, too large to show]`);
+    else {texts.push(
+        `[${part.type} ${part.mimeType}, ${part.data.length} bytes of base64, too large to show]`,
+      );}
   }
   const { structured } = result;
   const held = structured === null || holdsStructured(texts, structured);
@@ -93,14 +107,23 @@ function holdsStructured(texts: readonly string[], structured: JsonObject): bool
 
 /** A result that says of itself that it is partial: `{partial: true, done, missing}`. */
 function partialOf(structured: JsonObject | null): { done: string; missing: string } | null {
-  if (structured === null || structured.partial !== true || structured.missing === undefined) return null;
-  const word = (value: unknown) => clip(typeof value === "string" ? value : JSON.stringify(value ?? ""), WHY_CHARS_MAX);
+  if (structured === null || structured.partial !== true || structured.missing === undefined) {
+    return null;
+  }
+  const word = (value: unknown) =>
+    clip(typeof value === "string" ? value : JSON.stringify(value ?? ""), WHY_CHARS_MAX);
   return { done: word(structured.done), missing: word(structured.missing) };
 }
 
-function joinCut(cut: { head: string; tail: string; keptBytes: number; totalBytes: number }, call: string, kept: boolean): string {
+function joinCut(
+  cut: { head: string; tail: string; keptBytes: number; totalBytes: number },
+  call: string,
+  kept: boolean,
+): string {
   const left = cut.totalBytes - cut.keptBytes;
-  const how = kept ? `; artifact_read ${JSON.stringify({ id: call, offset: byteLength(cut.head) })}` : "";
+  const how = kept
+    ? `; artifact_read ${JSON.stringify({ id: call, offset: byteLength(cut.head) })}`
+    : "";
   return `${cut.head}\n[${left} of ${cut.totalBytes} bytes left out here${how}]\n${cut.tail}`;
 }
 
@@ -119,7 +142,11 @@ async function digestContent(
 }
 
 /** The taxonomy of failures (ARCHITECTURE.md): what a lost or failed call is to the model. */
-async function shapeFailure(deps: ShapeDeps, call: PlannedCall, failure: ToolFailure): Promise<Shaped> {
+async function shapeFailure(
+  deps: ShapeDeps,
+  call: PlannedCall,
+  failure: ToolFailure,
+): Promise<Shaped> {
   const message = clip(deps.mask(toWellFormed(failure.message)), WHY_CHARS_MAX);
   const observation = observeFailure(call, { ...failure, message });
   const content = `${failure.class}\n${maskTime(message)}`;
@@ -128,7 +155,10 @@ async function shapeFailure(deps: ShapeDeps, call: PlannedCall, failure: ToolFai
 
 function observeFailure(call: PlannedCall, failure: ToolFailure): Observation {
   const { message } = failure;
-  const error = (kind: "protocol" | "transport" | "permission", retryable: boolean): Observation => ({
+  const error = (
+    kind: "protocol" | "transport" | "permission",
+    retryable: boolean,
+  ): Observation => ({
     class: "error",
     error: kind,
     message,

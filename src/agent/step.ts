@@ -89,7 +89,9 @@ const serverDown: Handler<"server.down"> = (state, event, out) => {
   abortRun(
     state,
     "mcp",
-    `tool server ${event.failure.server}: ${event.failure.message}${tail === "" ? "" : `; its last words: ${tail}`}`,
+    `tool server ${event.failure.server}: ${event.failure.message}${
+      tail === "" ? "" : `; its last words: ${tail}`
+    }`,
     true,
     out,
   );
@@ -179,7 +181,8 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
       } else if (failure.class === "context_length") {
         stopRun(state, {
           status: "exhausted_tokens",
-          reason: `context: the endpoint finds the request too long even after compaction (${failure.message})`,
+          reason:
+            `context: the endpoint finds the request too long even after compaction (${failure.message})`,
         }, out);
       } else if (
         failure.class === "tools_unsupported" && state.model.tool_mode === "auto" &&

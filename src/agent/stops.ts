@@ -58,7 +58,9 @@ export function stopBeforeCall(
   if (spent.elapsedMs >= limits.deadlineMs) {
     return {
       status: "deadline",
-      reason: `deadline: ${Math.round(spent.elapsedMs / 1000)} s of ${limits.deadlineMs / 1000} s used`,
+      reason: `deadline: ${Math.round(spent.elapsedMs / 1000)} s of ${
+        limits.deadlineMs / 1000
+      } s used`,
     };
   }
   if (spent.tokens + estimate >= limits.maxTokens) {
@@ -68,7 +70,9 @@ export function stopBeforeCall(
         `tokens: ${spent.tokens} used and ${estimate} estimated for the next call, of ${limits.maxTokens}`,
     };
   }
-  if (limits.maxCost !== null && spent.cost !== null && spent.cost + estimateCost >= limits.maxCost) {
+  if (
+    limits.maxCost !== null && spent.cost !== null && spent.cost + estimateCost >= limits.maxCost
+  ) {
     return {
       status: "exhausted_tokens",
       reason: `cost: ${spent.cost.toFixed(4)} USD spent and ${
@@ -88,7 +92,10 @@ export function stopAfterTurn(
 ): Stop | null {
   if (cancel !== null) return cancelStop(cancel);
   if (spent.steps >= limits.maxSteps) {
-    return { status: "exhausted_steps", reason: `steps: ${spent.steps} of ${limits.maxSteps} used` };
+    return {
+      status: "exhausted_steps",
+      reason: `steps: ${spent.steps} of ${limits.maxSteps} used`,
+    };
   }
   if (progress.idle >= limits.idleLimit) {
     return {

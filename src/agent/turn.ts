@@ -142,18 +142,28 @@ function cutReply(
     turn.invalid = CONTINUE_NOTE;
     out.push({
       do: "append",
-      decision: { type: "action.invalid", step: turn.step, why: "cut off; continued once", echo: "" },
+      decision: {
+        type: "action.invalid",
+        step: turn.step,
+        why: "cut off; continued once",
+        echo: "",
+      },
     });
     return finishTurn(state, out);
   }
-  const why =
-    `your output was cut off at ${state.model.max_output_tokens} tokens${
-      carried === null ? "" : " again"
-    }; answer shorter, or write the result in parts through a tool`;
+  const why = `your output was cut off at ${state.model.max_output_tokens} tokens${
+    carried === null ? "" : " again"
+  }; answer shorter, or write the result in parts through a tool`;
   invalidTurn(state, turn, why, "", out);
 }
 
-function invalidTurn(state: AgentState, turn: Turn, why: string, echo: string, out: Action[]): void {
+function invalidTurn(
+  state: AgentState,
+  turn: Turn,
+  why: string,
+  echo: string,
+  out: Action[],
+): void {
   turn.invalid = invalidNote(why, echo);
   out.push({ do: "append", decision: { type: "action.invalid", step: turn.step, why, echo } });
   finishTurn(state, out);
@@ -356,12 +366,17 @@ export function finishTurn(state: AgentState, out: Action[]): void {
     return stopRun(state, { status: "refused", reason: turn.refusal }, out);
   }
   if (turn.claim !== null && turn.verified) {
-    return stopRun(state, {
-      status: "completed",
-      reason: turn.claim.items.length === 0
-        ? "the model gave a final answer; nothing was declared to verify it"
-        : "the final answer passed everything that was declared",
-    }, out, turn.claim.value);
+    return stopRun(
+      state,
+      {
+        status: "completed",
+        reason: turn.claim.items.length === 0
+          ? "the model gave a final answer; nothing was declared to verify it"
+          : "the final answer passed everything that was declared",
+      },
+      out,
+      turn.claim.value,
+    );
   }
   const stop = stopAfterTurn(state.limits, spent(state), state.progress, state.cancel);
   if (stop !== null) return stopRun(state, stop, out);
@@ -380,7 +395,9 @@ function closeTurn(state: AgentState, turn: Turn, out: Action[]): void {
     failedClaim: turn.claim !== null && !turn.verified,
     invalid: turn.invalid !== null,
     polled: turn.calls.length > 0 && turn.calls.every((call) => call.tool?.poll === true) &&
-      actions.every((action) => action.class === "ok" || action.class === "truncated" || action.class === "partial"),
+      actions.every((action) =>
+        action.class === "ok" || action.class === "truncated" || action.class === "partial"
+      ),
     freshChildren: turn.freshChildren,
   };
   const { verdict, delta } = judgeTurn(summary);
@@ -440,7 +457,9 @@ function enterLedger(state: AgentState, step: number, call: TurnCall): void {
 function pushTurn(state: AgentState, turn: Turn): void {
   const { transcript, toolMode } = state;
   const native = toolMode === "native" && !turn.viaJson;
-  const text = turn.invalid !== null && turn.invalid !== CONTINUE_NOTE ? clip(turn.text, 800) : turn.text;
+  const text = turn.invalid !== null && turn.invalid !== CONTINUE_NOTE
+    ? clip(turn.text, 800)
+    : turn.text;
   pushMessage(
     transcript,
     {
@@ -479,7 +498,12 @@ function pushTurn(state: AgentState, turn: Turn): void {
   if (turn.calls.length > 0) return;
   const words = turn.invalid ?? failedClaimText(turn) ?? null;
   if (words === null) return;
-  pushMessage(transcript, { role: "user", parts: [{ type: "text", text: words }] }, turn.step, null);
+  pushMessage(
+    transcript,
+    { role: "user", parts: [{ type: "text", text: words }] },
+    turn.step,
+    null,
+  );
 }
 
 /** A name that any endpoint accepts back, whatever the model called. */
@@ -503,7 +527,12 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
   if (checks !== null) notes.push(checks);
   if (delta === 0 && progress.idle > 0) {
     const repeats = turn.calls.filter((call) => call.attempts > 1 && !call.fresh).map((call) =>
-      repeatPhrase(call.tool!.name, JSON.stringify(call.arguments), call.attempts, call.observation!.class)
+      repeatPhrase(
+        call.tool!.name,
+        JSON.stringify(call.arguments),
+        call.attempts,
+        call.observation!.class,
+      )
     );
     notes.push(idleNote(repeats.slice(0, 4), left, limits));
   } else if (progress.failing * 2 >= limits.failLimit) notes.push(failingNote(left, limits));

@@ -114,7 +114,9 @@ function judgeClaim(state: AgentState, turn: Turn, out: Action[]): void {
   turn.verified = items.every((item) => item.passed);
   const schema = items.find((item) => item.kind === "schema");
   if (schema !== undefined && !schema.passed) {
-    if (noteEvidence(state.progress, "verify:schema", fnv64(schema.detail))) turn.freshChecks.failed++;
+    if (noteEvidence(state.progress, "verify:schema", fnv64(schema.detail))) {
+      turn.freshChecks.failed++;
+    }
   }
   if (items.length > 0) {
     out.push({

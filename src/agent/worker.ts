@@ -119,7 +119,10 @@ function recordReplies(payload: AgentPayload): { record?: (line: string) => void
   if (path === null) return {};
   const opened = systemFiles.openAppend(path);
   if (!opened.ok) {
-    scope.post({ type: "result", result: failedResult("crashed", `Cannot record the model: ${opened.failure.message}`) });
+    scope.post({
+      type: "result",
+      result: failedResult("crashed", `Cannot record the model: ${opened.failure.message}`),
+    });
     return {};
   }
   const encoder = new TextEncoder();

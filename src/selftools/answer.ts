@@ -12,12 +12,16 @@ export type SelfToolAnswer =
 
 /** A text result. */
 export function text(content: string): SelfToolAnswer {
-  return { result: success({ parts: [{ type: "text", text: content }], structured: null, isError: false }) };
+  return {
+    result: success({ parts: [{ type: "text", text: content }], structured: null, isError: false }),
+  };
 }
 
 /** A domain error: the call was executed and says no. */
 export function domainError(message: string): SelfToolAnswer {
-  return { result: success({ parts: [{ type: "text", text: message }], structured: null, isError: true }) };
+  return {
+    result: success({ parts: [{ type: "text", text: message }], structured: null, isError: true }),
+  };
 }
 
 /** A refusal by the runtime. */
@@ -28,7 +32,10 @@ export function refuse(why: string): SelfToolAnswer {
 /** What a reply says, in words. */
 export function wordsOf(value: Json): string {
   if (typeof value === "string") return value;
-  if (typeof value === "object" && value !== null && !Array.isArray(value) && typeof value.why === "string") {
+  if (
+    typeof value === "object" && value !== null && !Array.isArray(value) &&
+    typeof value.why === "string"
+  ) {
     return typeof value.cap === "string" ? `${value.why} (${value.cap})` : value.why;
   }
   return JSON.stringify(value);

@@ -60,7 +60,14 @@ export class Children {
     if (child.end === null) {
       await this.#deps.broker.request("child_cancel", { id });
       return {
-        result: { ok: false, failure: { class: "cancelled", message: `subagent ${path} was withdrawn`, retryable: false } },
+        result: {
+          ok: false,
+          failure: {
+            class: "cancelled",
+            message: `subagent ${path} was withdrawn`,
+            retryable: false,
+          },
+        },
       };
     }
     return this.#distil([child]);
@@ -71,7 +78,11 @@ export class Children {
     return reply.ok ? text(JSON.stringify(reply.value)) : refuse(wordsOf(reply.value));
   }
 
-  async await(args: JsonObject, signal: AbortSignal, timeoutMs: number | null): Promise<SelfToolAnswer> {
+  async await(
+    args: JsonObject,
+    signal: AbortSignal,
+    timeoutMs: number | null,
+  ): Promise<SelfToolAnswer> {
     const wanted = this.#named(args);
     if (typeof wanted === "string") return domainError(wanted);
     await this.#until(() => wanted.every((child) => child.end !== null), signal, timeoutMs);
@@ -172,7 +183,11 @@ export class Children {
       const id = `child-${child.id.replace(/[^A-Za-z0-9_-]/g, "-")}`.slice(0, 64);
       const kept = this.#deps.artifacts.write(id, whole);
       const readable = kept.ok || this.#deps.artifacts.read(id, 0, 1).ok;
-      shown = { summary: clip(whole, 1_000), bytes: byteLength(whole), ...(readable ? { artifact: id } : {}) };
+      shown = {
+        summary: clip(whole, 1_000),
+        bytes: byteLength(whole),
+        ...(readable ? { artifact: id } : {}),
+      };
     }
     return JSON.stringify({
       child_id: child.id,
@@ -180,7 +195,10 @@ export class Children {
       status: result.status ?? `abort ${result.abort}`,
       ...(result.status === "completed" ? {} : { reason: result.reason, partial: result.partial }),
       ...shown,
-      usage: { steps: result.usage.steps, tokens: result.usage.tokens_in + result.usage.tokens_out },
+      usage: {
+        steps: result.usage.steps,
+        tokens: result.usage.tokens_in + result.usage.tokens_out,
+      },
     });
   }
 }

@@ -82,9 +82,13 @@ export class SelfToolHost {
       `${resource.uri}\n${resource.name}\n${resource.description}`.toLowerCase().includes(query)
     );
     const page = found.slice(from, from + PAGE_LINES).map(renderResource);
-    if (page.length === 0) return `no resource matches; there are ${this.#deps.resources().length} in all`;
+    if (page.length === 0) {
+      return `no resource matches; there are ${this.#deps.resources().length} in all`;
+    }
     const next = from + PAGE_LINES;
-    if (next < found.length) page.push(`${found.length - next} more: cursor ${JSON.stringify(String(next))}`);
+    if (next < found.length) {
+      page.push(`${found.length - next} more: cursor ${JSON.stringify(String(next))}`);
+    }
     return page.join("\n");
   }
 
@@ -104,9 +108,13 @@ export class SelfToolHost {
       const found = this.#deps.artifacts.search(id, args.pattern);
       if (!found.ok) return domainError(found.failure.message);
       const { matches, found: count, total } = found.value;
-      const lines = matches.map((match) => `line ${match.line}, offset ${match.offset}: ${match.text}`);
+      const lines = matches.map((match) =>
+        `line ${match.line}, offset ${match.offset}: ${match.text}`
+      );
       const more = count > matches.length ? [`${count - matches.length} more lines match`] : [];
-      return text([`${count} of its lines match (${total} bytes in all)`, ...lines, ...more].join("\n"));
+      return text(
+        [`${count} of its lines match (${total} bytes in all)`, ...lines, ...more].join("\n"),
+      );
     }
     const offset = typeof args.offset === "number" ? args.offset : 0;
     const length = typeof args.length === "number" ? args.length : undefined;
@@ -115,7 +123,9 @@ export class SelfToolHost {
     const { value } = page;
     const next = value.next === null ? "the end" : `next offset ${value.next}`;
     return text(
-      `bytes ${value.offset} to ${value.offset + value.bytes} of ${value.total}, ${next}\n${value.text}`,
+      `bytes ${value.offset} to ${
+        value.offset + value.bytes
+      } of ${value.total}, ${next}\n${value.text}`,
     );
   }
 
@@ -125,19 +135,25 @@ export class SelfToolHost {
     const bytes = new TextEncoder().encode(note.endsWith("\n") ? note : note + "\n");
     const size = before.ok ? before.value.bytes : 0;
     if (size + bytes.length > NOTES_BYTES_MAX) {
-      return domainError(`the notes would be ${size + bytes.length} bytes; at most ${NOTES_BYTES_MAX}`);
+      return domainError(
+        `the notes would be ${size + bytes.length} bytes; at most ${NOTES_BYTES_MAX}`,
+      );
     }
     const handle = this.#deps.files.openAppend(path);
     if (!handle.ok) return domainError(handle.failure.message);
     const written = handle.value.append(bytes);
     handle.value.close();
-    return written.ok ? text(`noted; ${size + bytes.length} bytes in all`) : domainError(written.failure.message);
+    return written.ok
+      ? text(`noted; ${size + bytes.length} bytes in all`)
+      : domainError(written.failure.message);
   }
 
   #readNotes(): SelfToolAnswer {
     const notes = this.#deps.files.readText(`${this.#deps.directory}/notes.md`, NOTES_BYTES_MAX);
     if (notes.ok) return text(notes.value);
-    return notes.failure.class === "not_found" ? text("(no notes yet)") : domainError(notes.failure.message);
+    return notes.failure.class === "not_found"
+      ? text("(no notes yet)")
+      : domainError(notes.failure.message);
   }
 
   async #subscribe(op: "subscribe" | "unsubscribe", args: JsonObject): Promise<SelfToolAnswer> {
@@ -147,7 +163,9 @@ export class SelfToolHost {
       : this.#deps.resources().find((resource) => resource.uri === uri)?.server;
     if (server === undefined) return domainError(`no server lists ${uri}; name the server`);
     const reply = await this.#deps.broker.request(op, { server, uri });
-    return reply.ok ? text(typeof reply.value === "string" ? reply.value : `${op}d`) : refuse(wordsOf(reply.value));
+    return reply.ok
+      ? text(typeof reply.value === "string" ? reply.value : `${op}d`)
+      : refuse(wordsOf(reply.value));
   }
 }
 
@@ -159,7 +177,10 @@ function awaitMs(args: JsonObject): number | null {
 function pageOf(whole: string, args: JsonObject): string {
   if (typeof args.pattern === "string") {
     const needle = args.pattern.toLowerCase();
-    return whole.split("\n").filter((line) => line.toLowerCase().includes(needle)).slice(0, PAGE_LINES).join("\n");
+    return whole.split("\n").filter((line) => line.toLowerCase().includes(needle)).slice(
+      0,
+      PAGE_LINES,
+    ).join("\n");
   }
   const offset = typeof args.offset === "number" ? args.offset : 0;
   const length = typeof args.length === "number" ? args.length : 16_384;

@@ -78,7 +78,8 @@ const SPECS: Record<SelfToolName, Spec> = {
     readOnly: true,
   },
   resource_list: {
-    description: "List resources of the tool servers, by URI prefix or by a word in URI, name or description.",
+    description:
+      "List resources of the tool servers, by URI prefix or by a word in URI, name or description.",
     inputSchema: object({
       prefix: text,
       query: text,
@@ -101,7 +102,12 @@ const SPECS: Record<SelfToolName, Spec> = {
       id: { type: "string", minLength: 1, maxLength: 64 },
       offset: { type: "integer", minimum: 0 },
       length: { type: "integer", minimum: 1, maximum: 16384 },
-      pattern: { type: "string", minLength: 1, maxLength: 200, description: "Plain text to look for." },
+      pattern: {
+        type: "string",
+        minLength: 1,
+        maxLength: 200,
+        description: "Plain text to look for.",
+      },
     }, ["id"]),
     readOnly: true,
   },
@@ -119,7 +125,11 @@ const SPECS: Record<SelfToolName, Spec> = {
     description:
       "Give a part of the task to a new agent with a clean context. It sees only what you write here. sync waits for its result; async goes on and is awaited later; detach is not awaited.",
     inputSchema: object({
-      objective: { type: "string", minLength: 1, description: "What it must achieve, complete in itself." },
+      objective: {
+        type: "string",
+        minLength: 1,
+        description: "What it must achieve, complete in itself.",
+      },
       output_format: { type: "string", description: "What its answer must look like." },
       output_schema: { type: "object", description: "JSON Schema that its answer must satisfy." },
       guidance: { type: "string", description: "Which tools to use and how." },
@@ -146,8 +156,12 @@ const SPECS: Record<SelfToolName, Spec> = {
     poll: true,
   },
   subagent_await: {
-    description: "Wait until subagents are over, all of yours if none is named, and get their results.",
-    inputSchema: object({ ids: strings, timeout: { type: "string", description: "As in 30s or 5m." } }),
+    description:
+      "Wait until subagents are over, all of yours if none is named, and get their results.",
+    inputSchema: object({
+      ids: strings,
+      timeout: { type: "string", description: "As in 30s or 5m." },
+    }),
     readOnly: true,
     poll: true,
   },

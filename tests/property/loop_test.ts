@@ -8,7 +8,16 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { CheckOutcome } from "../../src/agent/event.ts";
 import { STATUSES } from "../../src/wire/result.ts";
-import { assertAnswered, play, replay, type Say, type Scenario, type Told, tool, toolError } from "../fakes/simulation.ts";
+import {
+  assertAnswered,
+  play,
+  replay,
+  type Say,
+  type Scenario,
+  type Told,
+  tool,
+  toolError,
+} from "../fakes/simulation.ts";
 
 const TOOLS = [
   tool("fs/read", { readOnly: true }),
@@ -104,13 +113,22 @@ const script = fc.record({
   }),
   contextWindow: fc.constantFrom(6_000, 20_000, 128_000),
   // Now and then the clock jumps ahead: a machine that slept.
-  ticks: fc.array(fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat(6_000) }), {
-    minLength: 1,
-    maxLength: 30,
-  }),
+  ticks: fc.array(
+    fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat(6_000) }),
+    {
+      minLength: 1,
+      maxLength: 30,
+    },
+  ),
   cancelAt: fc.option(fc.record({
     nth: fc.integer({ min: 2, max: 40 }),
-    reason: fc.constantFrom("sigint" as const, "sigterm" as const, "deadline" as const, "tree_tokens" as const, "parent" as const),
+    reason: fc.constantFrom(
+      "sigint" as const,
+      "sigterm" as const,
+      "deadline" as const,
+      "tree_tokens" as const,
+      "parent" as const,
+    ),
   })),
 });
 
@@ -126,7 +144,9 @@ Deno.test("step: every script ends by a name, within its limits, and replays", (
         limits: drawn.limits,
         contextWindow: drawn.contextWindow,
         task: {
-          checks: drawn.checks === null ? [] : [{ command: ["test"], when: drawn.checkWhen, timeoutMs: 1 }],
+          checks: drawn.checks === null
+            ? []
+            : [{ command: ["test"], when: drawn.checkWhen, timeoutMs: 1 }],
           outputSchema: drawn.schema ? { type: "object", required: ["n"] } : null,
         },
         model: (turn) => at(drawn.says, turn),
@@ -149,8 +169,11 @@ Deno.test("step: every script ends by a name, within its limits, and replays", (
       // Every iteration consumed a step or was a summarising call, which is bounded by two a turn.
       const judged = decisions.filter((decision) => decision.type === "turn.judged");
       assert.equal(judged.length, result.usage.steps);
-      judged.forEach((decision, index) => assert.equal(decision.type === "turn.judged" && decision.step, index + 1));
-      const summaries = requests.length + decisions.filter((decision) => decision.type === "context.compacted").length;
+      judged.forEach((decision, index) =>
+        assert.equal(decision.type === "turn.judged" && decision.step, index + 1)
+      );
+      const summaries = requests.length +
+        decisions.filter((decision) => decision.type === "context.compacted").length;
       assert.ok(summaries <= 6 * (result.usage.steps + 2));
       // Every call that was emitted has one result in every request that followed.
       for (const request of requests) assertAnswered(request);

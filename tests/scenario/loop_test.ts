@@ -2,10 +2,21 @@
 
 import assert from "node:assert/strict";
 import type { CheckOutcome } from "../../src/agent/event.ts";
-import { assertAnswered, play, replay, type Scenario, tool, toolError, traceOf } from "../fakes/simulation.ts";
+import {
+  assertAnswered,
+  play,
+  replay,
+  type Scenario,
+  tool,
+  toolError,
+  traceOf,
+} from "../fakes/simulation.ts";
 
 const READ = tool("fs/read", { readOnly: true });
-const call = (name: string, args: Record<string, string | number> = {}) => ({ name, arguments: args });
+const call = (name: string, args: Record<string, string | number> = {}) => ({
+  name,
+  arguments: args,
+});
 const checkOutcome = (passed: boolean, detail: string): CheckOutcome => ({
   kind: "check",
   name: "test",
@@ -95,7 +106,10 @@ const ROWS: [string, Scenario, string[]][] = [
   ["white space and key order make no new call", {
     tools: [READ],
     model: (turn) => ({
-      calls: [{ name: "fs__read", arguments: turn % 2 === 1 ? '{"a":1,"b":2}' : '{ "b": 2,\n "a": 1 }' }],
+      calls: [{
+        name: "fs__read",
+        arguments: turn % 2 === 1 ? '{"a":1,"b":2}' : '{ "b": 2,\n "a": 1 }',
+      }],
     }),
     tool: () => "same",
   }, [
@@ -124,13 +138,19 @@ const ROWS: [string, Scenario, string[]][] = [
   }, ["1 answered 1 idle 0", "refused (policy)"]],
   ["prose that sounds like a refusal is an answer", {
     model: () => ({ text: "I cannot do this." }),
-  }, ["1 answered 1 idle 0", "completed (the model gave a final answer; nothing was declared to verify it)"]],
+  }, [
+    "1 answered 1 idle 0",
+    "completed (the model gave a final answer; nothing was declared to verify it)",
+  ]],
   ["a confident done with the artifact missing is fed back, mended, completed", {
     tools: [tool("fs/write")],
     task: { require: ["/out/a.md"] },
     model: (turn) =>
       turn === 2 ? { calls: [call("fs__write", { path: "/out/a.md" })] } : { text: "done" },
-    check: (_phase, nth) => [nth < 3 ? missing() : { ...missing(), passed: true, digest: "exit 0" }],
+    check: (
+      _phase,
+      nth,
+    ) => [nth < 3 ? missing() : { ...missing(), passed: true, digest: "exit 0" }],
   }, [
     "1 failed 1 idle 0",
     "2 advanced 1 idle 0 fs/write:ok+",
@@ -184,7 +204,8 @@ const ROWS: [string, Scenario, string[]][] = [
     tools: [READ],
     task: { checks: [{ command: ["test"], when: "turn", timeoutMs: 1 }] },
     limits: { maxSteps: 9 },
-    model: (turn) => turn < 7 ? { calls: [call("fs__read", { path: "x", n: turn % 2 })] } : { text: "done" },
+    model: (turn) =>
+      turn < 7 ? { calls: [call("fs__read", { path: "x", n: turn % 2 })] } : { text: "done" },
     tool: () => "same",
     check: (phase, nth) => [{
       ...checkOutcome(phase === "final", "2 of 9"),
@@ -225,11 +246,15 @@ Deno.test("step: a counter tool that always changes is never stalled", () => {
 Deno.test("step: a call repeated among real progress is refused at the 4th and detected at the 7th attempt", () => {
   const played = play({
     tools: [READ],
-    model: (turn) => ({ calls: [call("fs__read", { path: turn % 2 === 0 ? "same" : `new ${turn}` })] }),
+    model: (turn) => ({
+      calls: [call("fs__read", { path: turn % 2 === 0 ? "same" : `new ${turn}` })],
+    }),
     tool: (planned) => `content of ${planned.arguments.path}`,
   });
   assert.equal(played.result.status, "loop_detected");
-  const refused = played.decisions.flatMap((decision) => decision.type === "call.refused" ? [decision.step] : []);
+  const refused = played.decisions.flatMap((decision) =>
+    decision.type === "call.refused" ? [decision.step] : []
+  );
   assert.deepEqual(refused, [8, 10, 12, 14]);
   assert.equal(played.result.usage.steps, 14);
 });
@@ -249,14 +274,19 @@ Deno.test("step: of 200 calls in one reply 16 run, and each has one result", () 
     tools: [READ],
     model: (turn) =>
       turn === 1
-        ? { calls: Array.from({ length: 200 }, (_, index) => call("fs__read", { path: `f${index}` })) }
+        ? {
+          calls: Array.from({ length: 200 }, (_, index) => call("fs__read", { path: `f${index}` })),
+        }
         : { text: "done" },
     tool: (planned) => `content of ${planned.arguments.path}`,
   });
   assert.equal(played.calls.length, 16);
   assert.equal(played.decisions.filter((decision) => decision.type === "call.refused").length, 184);
   assertAnswered(played.requests[1]!);
-  assert.equal(played.requests[1]!.messages.filter((message) => message.role === "tool").length, 200);
+  assert.equal(
+    played.requests[1]!.messages.filter((message) => message.role === "tool").length,
+    200,
+  );
 });
 
 Deno.test("step: a stop in the middle of a turn of nine calls answers every call once", () => {
@@ -272,7 +302,10 @@ Deno.test("step: a stop in the middle of a turn of nine calls answers every call
     decision.type === "call.abandoned" ? [`${decision.call} ${decision.class}`] : []
   );
   // Two were answered; the third was on its way; the other six were never sent.
-  assert.deepEqual(abandoned, ["c1-3 unknown", ...[4, 5, 6, 7, 8, 9].map((n) => `c1-${n} refused`)]);
+  assert.deepEqual(abandoned, [
+    "c1-3 unknown",
+    ...[4, 5, 6, 7, 8, 9].map((n) => `c1-${n} refused`),
+  ]);
   const judged = played.decisions.find((decision) => decision.type === "turn.judged");
   assert.equal(judged?.type === "turn.judged" && judged.actions.length, 9);
 });
@@ -300,10 +333,13 @@ Deno.test("step: serial calls are sent one after the other, read-only ones toget
     order.length = 0;
     const played = play({
       tools: [tool("a/x", { readOnly })],
-      model: (turn) => turn === 1 ? { calls: [call("a__x", { n: 1 }), call("a__x", { n: 2 })] } : { text: "." },
+      model: (turn) =>
+        turn === 1 ? { calls: [call("a__x", { n: 1 }), call("a__x", { n: 2 })] } : { text: "." },
       tool: (planned) => String(planned.arguments.n),
     });
-    return played.decisions.map((decision) => decision.type).filter((type) => type.startsWith("call"));
+    return played.decisions.map((decision) => decision.type).filter((type) =>
+      type.startsWith("call")
+    );
   };
   assert.deepEqual(run(true), ["call.intended", "call.intended"]);
   assert.deepEqual(run(false), ["call.intended", "call.intended"]);
@@ -334,7 +370,8 @@ Deno.test("step: what a rejected proposal echoes is at most 800 characters", () 
   for (const noise of ["[1]", '"text"', "null", "x".repeat(1_000_000)]) {
     const played = play({
       tools: [READ],
-      model: (turn) => turn === 1 ? { calls: [{ name: "fs__read", arguments: noise }] } : { text: "done" },
+      model: (turn) =>
+        turn === 1 ? { calls: [{ name: "fs__read", arguments: noise }] } : { text: "done" },
     });
     const result = played.requests[1]!.messages.find((message) => message.role === "tool");
     assert.ok(result?.role === "tool");
@@ -370,7 +407,9 @@ Deno.test("step: an answer that quotes an action object is an answer", () => {
   const prose = "word ".repeat(200);
   const played = play({
     tools: [READ],
-    model: () => ({ text: `${prose} For example {"action":"tool","tool":"fs__read","arguments":{}} ${prose}` }),
+    model: () => ({
+      text: `${prose} For example {"action":"tool","tool":"fs__read","arguments":{}} ${prose}`,
+    }),
   });
   assert.equal(played.result.status, "completed");
   assert.equal(played.calls.length, 0);
