@@ -59,8 +59,13 @@ function server(
   };
 }
 
-function servers(...list: StdioServer[]): Partial<Settings> {
-  return { servers: list };
+function servers(...list: (StdioServer | Partial<Settings>)[]): Partial<Settings> {
+  const settings: Partial<Settings> = { servers: [] };
+  for (const item of list) {
+    if ("kind" in item) settings.servers!.push(item);
+    else Object.assign(settings, item);
+  }
+  return settings;
 }
 
 function recordEnds(directory: string, runId: string): Record<string, unknown>[] {
@@ -94,7 +99,14 @@ scenario(
 
 scenario(
   "runOnce: an uncaught error of the loop is crashed, masked, recorded",
-  () => ({ script: { do: "throw" }, secrets: { "env:TOKEN": "s3cret-value" } }),
+  () => ({
+    script: { do: "throw" },
+    secrets: { "env:TOKEN": "s3cret-value" },
+    settings: servers(
+      server("unused", "true", [], { env: { TOKEN: [{ secret: "env:TOKEN" }] } }),
+      { allowTrifecta: true },
+    ),
+  }),
   nothing,
   ({ end, stderr }, directory) => {
     assert.equal(end?.status, "crashed");
@@ -225,6 +237,22 @@ for (const script of ["ignore_term", "leave_group"]) {
 }
 
 scenario(
+  "runOnce: SIGKILL of the supervisor reaches an agent that is stopped",
+  (directory) => ({
+    script: { do: "ask", steps: [{ type: "open_server", server: "bad", until: 1e9 }] },
+    settings: servers(server("bad", "sh", [`${HOSTILE}ignore_term.sh`, directory])),
+  }),
+  async (run, directory) => {
+    const pid = await agentPid(run);
+    await agentReady(run);
+    while ((await living(`ignore_term.sh ${directory}`)).length === 0);
+    Deno.kill(pid, "SIGSTOP");
+    run.signal("SIGKILL");
+  },
+  ({ end }) => assert.equal(end, null),
+);
+
+scenario(
   "Servers: bytes both ways, clean environment, secrets only where declared, stderr in telemetry",
   () => ({
     script: {
@@ -236,6 +264,7 @@ scenario(
       server("echo", "sh", ["-c", "env >&2; exec cat"], {
         env: { DECLARED: ["x-", { secret: "env:TOKEN" }] },
       }),
+      { allowTrifecta: true },
     ),
   }),
   nothing,
