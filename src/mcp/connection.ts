@@ -7,7 +7,7 @@ import { formatDuration } from "../core/units.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { ServerFailure } from "../ports/tools.ts";
 import type { HttpServer, ServerSettings } from "../wire/payload.ts";
-import { boundedMessage, HttpFault } from "./failure.ts";
+import { boundedMessage, classifyError, HttpFault } from "./failure.ts";
 import { type Fetch, type HttpEvents, HttpTransport } from "./http.ts";
 import type { ListedTool } from "./metadata.ts";
 import { PASS, type Sdk, SDK_TIMEOUT_MS, type SdkClient } from "./sdk.ts";
@@ -232,7 +232,7 @@ async function openStdio(
     server: server.name,
     message: exit !== null && !transport.closedByUs
       ? `it ended with ${exit.signal ?? `exit code ${exit.code}`} before it was ready`
-      : describe(error),
+      : describe(sdk, error),
     stderr: exit?.stderr ?? "",
     rejected: error instanceof sdk.ProtocolError,
   });
@@ -251,7 +251,7 @@ async function openHttp(
   const error = await initialize(connection, signal);
   if (error === undefined) return success(connection);
   void connection.close();
-  const message = boundedMessage(deps.vault.mask(describe(error)));
+  const message = boundedMessage(deps.vault.mask(describe(sdk, error)));
   return failed({ server: server.name, message, stderr: "" });
 }
 
@@ -295,9 +295,12 @@ async function initialize(connection: Connection, signal: AbortSignal): Promise<
 }
 
 /** What an error of the handshake says to people. */
-function describe(error: unknown): string {
+function describe(sdk: Sdk, error: unknown): string {
   if (!(error instanceof Error)) return boundedMessage(String(error));
   if (error.cause instanceof HttpFault) return boundedMessage(error.cause.message);
+  if (error instanceof sdk.SdkHttpError && !error.message.includes(`${error.status}`)) {
+    return classifyError(sdk, error, false).failure.message;
+  }
   return boundedMessage(error.message);
 }
 

@@ -9,6 +9,9 @@ import type { Sdk } from "./sdk.ts";
 /** What a stranger's error text may take of ours. */
 const MESSAGE_CHARS_MAX = 800;
 
+/** What the SDK puts in front of a response's text. */
+const SDK_PREFIX = /^Error POSTing to endpoint: /;
+
 /** A message that never left. */
 export class NotSent extends Error {
   override name = "NotSent";
@@ -74,11 +77,9 @@ export function classifyError(sdk: Sdk, error: unknown, hadSession: boolean): Fa
     };
   }
   if (error instanceof sdk.SdkHttpError) {
-    return classifyStatus(
-      error.status ?? 0,
-      typeof error.data?.text === "string" ? error.data.text : error.message,
-      hadSession,
-    );
+    const { text } = error.data;
+    const said = typeof text === "string" && text !== "" ? text : error.message;
+    return classifyStatus(error.status, said.replace(SDK_PREFIX, ""), hadSession);
   }
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof sdk.SdkError) return classifySdkError(sdk, error.code, message);

@@ -23,8 +23,8 @@ export interface HttpEvents {
 
 /** Of a response that is an error, what is read. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
-/** Tells the request below which message a body answers; it never leaves. */
-const MESSAGE_ID_HEADER = "x-agentd-message-id";
+/** Tells the request below which message it carries; it never leaves. */
+const MESSAGE_HEADER = "x-agentd-message";
 /** The stream of notifications comes back as long as the server lives, ever more slowly. */
 const RECONNECTION = {
   initialReconnectionDelay: 500,
@@ -47,6 +47,7 @@ export class HttpTransport implements SdkTransport {
   readonly #events: HttpEvents;
   readonly #open = new Map<string | number, AbortController>();
   #streamsOpened = 0;
+  #wantsLength = false;
   #closed = false;
 
   constructor(sdk: Sdk, server: HttpServer, vault: Vault, fetch: Fetch, events: HttpEvents) {
@@ -100,7 +101,7 @@ export class HttpTransport implements SdkTransport {
     try {
       await this.#inner.send(message, {
         ...options,
-        headers: { ...options?.headers, [MESSAGE_ID_HEADER]: String(id) },
+        headers: { ...options?.headers, [MESSAGE_HEADER]: `${id} ${message.method}` },
         requestSignal: abort.signal,
         onRequestStreamEnd: () => {
           options?.onRequestStreamEnd?.();
@@ -143,24 +144,44 @@ export class HttpTransport implements SdkTransport {
       throw new HttpFault(`Cannot leave ${this.#origin} for ${url.origin}`, false, false);
     }
     const headers = new Headers(init.headers);
-    const tag = headers.get(MESSAGE_ID_HEADER);
-    headers.delete(MESSAGE_ID_HEADER);
+    const [id, method] = headers.get(MESSAGE_HEADER)?.split(" ") ?? [];
+    headers.delete(MESSAGE_HEADER);
     for (const [name, text] of Object.entries(this.#server.headers)) {
       headers.set(name, this.#vault.fill(text).reveal());
     }
-    let response: Response;
+    const response = await this.#fetchOnce(url, { ...init, headers }, method === "tools/call");
+    if (init.method === "GET") this.#judgeStream(response, headers.has("mcp-session-id"));
+    return this.#bounded(response, id === undefined ? undefined : Number(id));
+  }
+
+  /**
+   * One request that is one attempt. Deno sends a request a second time, by itself, when a kept
+   * connection breaks before the response and the body can be read again; a stream cannot. So calls
+   * go as streams, unless the server insists on a length (RFC 9110, 15.5.12).
+   */
+  async #fetchOnce(url: URL, init: RequestInit, once: boolean): Promise<Response> {
+    const { body } = init;
+    const streamed = once && typeof body === "string" && !this.#wantsLength;
     try {
-      response = await this.#fetch(url, { ...init, headers });
+      if (!streamed) return await this.#fetch(url, init);
+      const response = await this.#fetch(url, { ...init, body: streamOf(body) });
+      if (response.status !== 411) return response;
+      this.#wantsLength = true;
+      await response.body?.cancel();
+      return await this.#fetch(url, init);
     } catch (error) {
       throw init.signal?.aborted ? error : toFault(error);
     }
-    if (response.status === 404 && headers.has("mcp-session-id") && !this.#closed) {
+  }
+
+  /** What the answer to opening the stream of notifications says; calls are judged by the caller. */
+  #judgeStream(response: Response, inSession: boolean): void {
+    if (this.#closed) return;
+    if (response.ok && this.#streamsOpened++ > 0) this.#events.streamReopened();
+    // There is nothing else in such a request that could be wrong or not be found.
+    if (inSession && (response.status === 404 || response.status === 400)) {
       this.#events.sessionLost();
     }
-    if (init.method === "GET" && response.ok && this.#streamsOpened++ > 0) {
-      this.#events.streamReopened();
-    }
-    return this.#bounded(response, tag === null ? undefined : Number(tag));
   }
 
   #bounded(response: Response, id: number | undefined): Response {
@@ -219,9 +240,20 @@ export function boundBody(
   );
 }
 
+function streamOf(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller): void {
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+}
+
 /** What `fetch` threw, by whether the request may have arrived. */
 function toFault(error: unknown): HttpFault {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error
+    ? error.cause === undefined ? error.message : `${error.message}: ${error.cause}`
+    : String(error);
   const denied = error instanceof Error &&
     (error.name === "NotCapable" || error.name === "PermissionDenied");
   const connected = !/\(Connect\)|refused|dns error|failed to lookup|unreachable/i.test(message);
