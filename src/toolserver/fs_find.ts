@@ -19,7 +19,8 @@ import { formatSize } from "../core/units.ts";
 import { looksBinary } from "./content.ts";
 import type { FsDeps } from "./fs.ts";
 import { type GrantedPath, requireDirectory, requireFile } from "./grant.ts";
-import { compileGlob, compilePattern, type Pattern, PatternError } from "./pattern.ts";
+import { compileGlob, compilePattern, type Pattern } from "./pattern.ts";
+import { PatternError } from "./pattern_tree.ts";
 import {
   type Answer,
   type Arguments,

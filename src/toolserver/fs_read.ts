@@ -45,9 +45,9 @@ export function listTool({ tree, grant }: FsDeps): BuiltinTool {
     },
     annotations: READ_ONLY,
     run(args) {
-      const target = grant.locate(args.text("path", PATH_CHARS_MAX, "."), "read");
       const offset = args.integer("offset", 0, DIRECTORY_NAMES_MAX, 0);
       const limit = args.integer("limit", 1, LIST_ENTRIES_MAX, LIST_ENTRIES_DEFAULT);
+      const target = grant.locate(args.text("path", PATH_CHARS_MAX, "."), "read");
       requireDirectory(target);
       const listed = tree.names(target.path, DIRECTORY_NAMES_MAX);
       if (!listed.ok) throw grant.problem("read", target.shown, listed.failure);
@@ -133,9 +133,9 @@ async function readLines(
   args: Arguments,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const target = grant.locate(args.text("path", PATH_CHARS_MAX), "read");
   const offset = args.integer("offset", 1, Number.MAX_SAFE_INTEGER, 1);
   const limit = args.integer("limit", 1, READ_LINES_MAX, READ_LINES_DEFAULT);
+  const target = grant.locate(args.text("path", PATH_CHARS_MAX), "read");
   const file = await grant.open(target);
   try {
     const sniff = new Uint8Array(SNIFF_BYTES);

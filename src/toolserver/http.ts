@@ -3,63 +3,26 @@
 import {
   FETCH_BYTES_DEFAULT,
   FETCH_BYTES_MAX,
-  FETCH_HEADERS_MAX,
   FETCH_REDIRECTS_MAX,
-  FETCH_REQUEST_BYTES_MAX,
   FETCH_TIMEOUT_MS_DEFAULT,
   FETCH_TIMEOUT_MS_MAX,
-  FETCH_URL_CHARS_MAX,
-  IMAGE_BYTES_MAX,
 } from "../core/tool_limits.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { Socket, SocketFailure, SocketPort } from "../ports/socket.ts";
 import type { Permission, PermissionSet } from "../wire/payload.ts";
 import { parseAddress, sameAddress, specialKind } from "./address.ts";
-import { describeBinary, imageType, looksBinary, toBase64 } from "./content.ts";
 import { parseHost } from "./flags.ts";
 import type { BuiltTools } from "./fs.ts";
-import { BoundedBytes, exchange, type WireAnswer, WireError } from "./http_wire.ts";
-import {
-  type Answer,
-  type Arguments,
-  type BuiltinTool,
-  errorAnswer,
-  quote,
-  ToolError,
-} from "./tool.ts";
+import { describeAnswer } from "./http_answer.ts";
+import { type FetchRequest, METHODS, readRequest, redirect } from "./http_request.ts";
+import { exchange, type WireAnswer, WireError } from "./http_wire.ts";
+import { type Answer, type Arguments, type BuiltinTool, quote, ToolError } from "./tool.ts";
 
 /** What the tool works with. */
 export interface HttpDeps {
   sockets: SocketPort;
   clock: ClockPort;
   version: string;
-}
-
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/** Set by the exchange itself, or no business of a caller's. */
-const OWN_HEADERS =
-  /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*)$/;
-/** Sent to the origin that they were meant for only. */
-const ORIGIN_HEADERS = /^(?:authorization|cookie|.*(?:token|secret|api-?key).*)$/;
-/** Of an answer's headers, what a caller can act on; dates and ids would make each answer new. */
-const SHOWN_HEADERS = [
-  "content-type",
-  "content-length",
-  "content-language",
-  "location",
-  "etag",
-  "last-modified",
-  "link",
-  "retry-after",
-  "allow",
-  "www-authenticate",
-];
-
-interface Request {
-  url: URL;
-  method: string;
-  headers: [string, string][];
-  body: Uint8Array | null;
 }
 
 /** The tools of http for a grant. */
@@ -140,59 +103,6 @@ async function fetchOnce(
   }
 }
 
-function readRequest(args: Arguments): Request {
-  const url = readUrl(args.text("url", FETCH_URL_CHARS_MAX), undefined);
-  const method = args.text("method", 20, "GET").toUpperCase();
-  if (!METHODS.includes(method)) {
-    throw new ToolError(`Cannot use method ${quote(method)}: use one of ${METHODS.join(", ")}.`);
-  }
-  const headers: [string, string][] = [];
-  for (const [name, value] of Object.entries(args.textMap("headers", FETCH_HEADERS_MAX))) {
-    const lower = name.toLowerCase();
-    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) {
-      throw new ToolError(`Cannot use header ${quote(name)}: that is no header name.`);
-    }
-    if (OWN_HEADERS.test(lower)) {
-      throw new ToolError(`Cannot set header ${quote(name)}: it is set by the server itself.`);
-    }
-    if (!/^[\t\x20-\x7e]*$/.test(value) || value.length > 8_192) {
-      throw new ToolError(
-        `Cannot use header ${quote(name)}: its value has other than printable ASCII characters, ` +
-          "or over 8192 of them.",
-      );
-    }
-    headers.push([lower, value.trim()]);
-  }
-  const text = args.optionalText("body", FETCH_REQUEST_BYTES_MAX);
-  const body = text === null ? null : new TextEncoder().encode(text);
-  if (body !== null && (method === "GET" || method === "HEAD")) {
-    throw new ToolError(`Cannot send a body with ${method}: use POST, PUT or PATCH.`);
-  }
-  if (body !== null && body.length > FETCH_REQUEST_BYTES_MAX) {
-    throw new ToolError(`Cannot send ${body.length} bytes: at most ${FETCH_REQUEST_BYTES_MAX}.`);
-  }
-  return { url, method, headers, body };
-}
-
-function readUrl(text: string, base: URL | undefined): URL {
-  if (!URL.canParse(text, base)) {
-    throw new ToolError(
-      `Cannot fetch ${quote(text)}: that is no URL; write it in full, as in https://host/path.`,
-    );
-  }
-  const url = new URL(text, base);
-  if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new ToolError(`Cannot fetch ${quote(text)}: only http and https are spoken.`);
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new ToolError(
-      `Cannot fetch a URL of ${url.host} with credentials in it: send them as a header.`,
-    );
-  }
-  url.hash = "";
-  return url;
-}
-
 /** One call: request, redirects, answer. */
 class Fetch {
   readonly #deps: HttpDeps;
@@ -207,14 +117,14 @@ class Fetch {
     this.#signal = signal;
   }
 
-  async follow(first: Request): Promise<Answer> {
+  async follow(first: FetchRequest): Promise<Answer> {
     let request = first;
     for (let hop = 0;; hop++) {
       const answer = await this.#send(request, hop);
       const location = answer.headers.get("location");
       const redirects = [301, 302, 303, 307, 308].includes(answer.status);
       if (!redirects || location === undefined) {
-        return await describeAnswer(request, answer, hop, this.#bytesMax);
+        return await describeAnswer(request.url.href, answer, hop, this.#bytesMax);
       }
       if (hop === FETCH_REDIRECTS_MAX) {
         throw new ToolError(
@@ -226,7 +136,7 @@ class Fetch {
     }
   }
 
-  async #send(request: Request, hop: number): Promise<WireAnswer> {
+  async #send(request: FetchRequest, hop: number): Promise<WireAnswer> {
     const { url } = request;
     const socket = await this.#connect(url, hop);
     // A read has no signal of its own; closing the socket ends it.
@@ -251,7 +161,7 @@ class Fetch {
     }
   }
 
-  #headers(request: Request): [string, string][] {
+  #headers(request: FetchRequest): [string, string][] {
     const headers: [string, string][] = [["accept-encoding", "identity"], ...request.headers];
     const has = (name: string) => headers.some(([known]) => known === name);
     if (!has("user-agent")) headers.push(["user-agent", `agentd/${this.#deps.version}`]);
@@ -345,105 +255,5 @@ class Fetch {
       default:
         return new ToolError(`Cannot ${what}: ${failure.message}.`);
     }
-  }
-}
-
-function redirect(request: Request, status: number, location: string): Request {
-  const url = readUrl(location, request.url);
-  const toGet = status === 303 ||
-    ((status === 301 || status === 302) && request.method === "POST");
-  const away = url.origin !== request.url.origin;
-  const headers = request.headers.filter(([name]) =>
-    !(away && ORIGIN_HEADERS.test(name)) && !(toGet && name.startsWith("content-"))
-  );
-  if (!toGet) return { ...request, url, headers };
-  return { url, method: request.method === "HEAD" ? "HEAD" : "GET", headers, body: null };
-}
-
-async function describeAnswer(
-  request: Request,
-  answer: WireAnswer,
-  hops: number,
-  bytesMax: number,
-): Promise<Answer> {
-  const lines = [`HTTP ${answer.status} ${answer.reason}`.trim()];
-  if (hops > 0) lines.push(`url: ${request.url.href}`);
-  for (const name of SHOWN_HEADERS) {
-    const value = answer.headers.get(name);
-    if (value !== undefined) lines.push(`${name}: ${value.slice(0, 1_000)}`);
-  }
-  const decoded = await decodeBody(answer, bytesMax);
-  if (decoded === undefined) {
-    return errorAnswer(
-      `${lines.join("\n")}\n\nThe body is in encoding ` +
-        `${quote(answer.headers.get("content-encoding") ?? "")}, which cannot be read.`,
-    );
-  }
-  const { body, complete } = decoded;
-  if (!complete) {
-    const total = answer.headers.get("content-length");
-    lines.push(
-      `body cut at ${body.length} bytes${total === undefined ? "" : ` of ${total}`}; ` +
-        "max_bytes or a Range header gets more",
-    );
-  }
-  const blocks: Answer["blocks"] = [];
-  const image = imageType(body);
-  if (image !== undefined && complete && body.length <= IMAGE_BYTES_MAX) {
-    blocks.push({ type: "image", data: toBase64(body), mimeType: image });
-  } else if (body.length > 0) {
-    const text = decodeText(body, answer.headers.get("content-type") ?? "");
-    if (text !== undefined) blocks.push({ type: "text", text });
-    else lines.push(`body not shown: ${describeBinary(body)}, ${body.length} bytes`);
-  }
-  return { blocks: [{ type: "text", text: lines.join("\n") }, ...blocks], isError: false };
-}
-
-/** The body without its content encoding, within the same bound; undefined if that is unknown. */
-async function decodeBody(
-  answer: WireAnswer,
-  bytesMax: number,
-): Promise<{ body: Uint8Array; complete: boolean } | undefined> {
-  const encoding = (answer.headers.get("content-encoding") ?? "identity").toLowerCase();
-  if (encoding === "identity" || answer.body.length === 0) {
-    return { body: answer.body, complete: answer.complete };
-  }
-  const format = encoding === "x-gzip" ? "gzip" : encoding;
-  if (format !== "gzip" && format !== "deflate") return undefined;
-  const out = new BoundedBytes(bytesMax);
-  const stream = new Blob([answer.body as BlobPart]).stream()
-    .pipeThrough(new DecompressionStream(format));
-  const reader = stream.getReader();
-  try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return { body: out.whole(), complete: answer.complete };
-      if (!out.add(value)) {
-        await reader.cancel();
-        return { body: out.whole(), complete: false };
-      }
-    }
-  } catch {
-    // A body that was cut, or is damaged: what came out before that is shown as cut.
-    return { body: out.whole(), complete: false };
-  }
-}
-
-function decodeText(body: Uint8Array, contentType: string): string | undefined {
-  const type = contentType.split(";")[0]!.trim().toLowerCase();
-  const texts =
-    /^text\/|[/+](?:json|xml|yaml|javascript|ecmascript|x-www-form-urlencoded|x-ndjson|graphql|toml)$|^$/;
-  const charset = /charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1];
-  if (charset === undefined && looksBinary(body)) return undefined;
-  let decoder: TextDecoder;
-  try {
-    decoder = new TextDecoder(charset ?? "utf-8", { fatal: !texts.test(type) });
-  } catch {
-    decoder = new TextDecoder();
-  }
-  try {
-    return decoder.decode(body);
-  } catch {
-    return undefined;
   }
 }

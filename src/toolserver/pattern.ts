@@ -10,18 +10,10 @@ import {
   PATTERN_STATES_MAX,
   PATTERN_WORK_MAX,
 } from "../core/tool_limits.ts";
-import {
-  type CharacterSet,
-  complement,
-  parseExpression,
-  parseGlob,
-  parseLiteral,
-  PatternError,
-  type PatternNode,
-  WORD,
-} from "./pattern_parse.ts";
-
-export { PatternError } from "./pattern_parse.ts";
+import { type CharacterSet, complement, WORD } from "./character_set.ts";
+import { parseGlob } from "./glob_parse.ts";
+import { parseExpression, parseLiteral } from "./pattern_parse.ts";
+import { PatternError, type PatternNode } from "./pattern_tree.ts";
 
 /** A compiled pattern. */
 export interface Pattern {

@@ -1,83 +1,22 @@
 /**
- * Patterns as trees. The syntax is that of JavaScript's regular expressions without what no automaton
- * can do in linear time (look-around, back references); globs make the same trees.
+ * Regular expressions as trees. The syntax is that of JavaScript without what no automaton can do in
+ * linear time (look-around, back references).
  */
 
-/** Sorted code-point ranges, both ends included. */
-export type CharacterSet = [number, number][];
+import {
+  ANY,
+  type CharacterSet,
+  CODE_POINT_MAX,
+  complement,
+  DIGIT,
+  foldCase,
+  normalizeSet,
+  SPACE,
+  WORD,
+} from "./character_set.ts";
+import { NESTING_MAX, PatternError, type PatternNode } from "./pattern_tree.ts";
 
-export type PatternNode =
-  | { type: "empty" }
-  | { type: "set"; set: CharacterSet }
-  | { type: "sequence"; parts: PatternNode[] }
-  | { type: "either"; parts: PatternNode[] }
-  | { type: "repeat"; part: PatternNode; min: number; max: number | null }
-  | { type: "assert"; what: "start" | "end" | "border" | "no_border" };
-
-/** A pattern that cannot be used; the message is for the one who wrote it. */
-export class PatternError extends Error {
-  override name = "PatternError";
-}
-
-const CODE_POINT_MAX = 0x10ffff;
-export const WORD: CharacterSet = [[48, 57], [65, 90], [95, 95], [97, 122]];
-const DIGIT: CharacterSet = [[48, 57]];
-const SPACE: CharacterSet = [
-  [9, 13],
-  [32, 32],
-  [0xa0, 0xa0],
-  [0x1680, 0x1680],
-  [0x2000, 0x200a],
-  [0x2028, 0x2029],
-  [0x202f, 0x202f],
-  [0x205f, 0x205f],
-  [0x3000, 0x3000],
-  [0xfeff, 0xfeff],
-];
-const ANY: CharacterSet = [[0, 9], [11, CODE_POINT_MAX]];
 const REPEAT_MAX = 1_000;
-const NESTING_MAX = 100;
-
-/** Every code point that is not in a set. */
-export function complement(set: CharacterSet): CharacterSet {
-  const out: CharacterSet = [];
-  let from = 0;
-  for (const [start, end] of set) {
-    if (start > from) out.push([from, start - 1]);
-    from = end + 1;
-  }
-  if (from <= CODE_POINT_MAX) out.push([from, CODE_POINT_MAX]);
-  return out;
-}
-
-/** Sorts ranges and joins those that touch. */
-export function normalizeSet(ranges: CharacterSet): CharacterSet {
-  const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
-  const out: CharacterSet = [];
-  for (const [start, end] of sorted) {
-    const last = out.at(-1);
-    if (last !== undefined && start <= last[1] + 1) last[1] = Math.max(last[1], end);
-    else out.push([start, end]);
-  }
-  return out;
-}
-
-/** A set with the other case of each letter added. */
-function foldCase(set: CharacterSet): CharacterSet {
-  const out: CharacterSet = [...set];
-  for (const [start, end] of set) {
-    // Beyond this a range is a class of its own such as "anything but x", which has both cases.
-    if (end - start > 2_000) continue;
-    for (let code = start; code <= end; code++) {
-      const character = String.fromCodePoint(code);
-      for (const other of [character.toLowerCase(), character.toUpperCase()]) {
-        const point = other.codePointAt(0)!;
-        if (point !== code && String.fromCodePoint(point) === other) out.push([point, point]);
-      }
-    }
-  }
-  return normalizeSet(out);
-}
 
 /** Parses a regular expression; throws a {@link PatternError}. */
 export function parseExpression(source: string, ignoreCase: boolean): PatternNode {
@@ -325,116 +264,4 @@ export function parseLiteral(text: string, ignoreCase: boolean): PatternNode {
     return { type: "set", set: ignoreCase ? foldCase(set) : set };
   });
   return { type: "sequence", parts };
-}
-
-const NO_SLASH = complement([[47, 47]]);
-const EVERYTHING: CharacterSet = [[0, CODE_POINT_MAX]];
-
-/**
- * Parses a glob over relative paths: `*` and `?` within a name, `**` across directories, `[abc]`,
- * `[a-z]`, `[!a]`, and `{one,two}`. It matches whole paths.
- */
-export function parseGlob(glob: string): PatternNode {
-  const parser = new GlobParser([...glob]);
-  const node = parser.parse(false);
-  return {
-    type: "sequence",
-    parts: [{ type: "assert", what: "start" }, node, { type: "assert", what: "end" }],
-  };
-}
-
-class GlobParser {
-  readonly #source: string[];
-  #at = 0;
-  #depth = 0;
-
-  constructor(source: string[]) {
-    this.#source = source;
-  }
-
-  parse(inBraces: boolean): PatternNode {
-    if (++this.#depth > NESTING_MAX) throw new PatternError("braces are nested too deep");
-    const options: PatternNode[] = [];
-    let parts: PatternNode[] = [];
-    for (;;) {
-      const character = this.#source[this.#at];
-      if (character === undefined) {
-        if (inBraces) throw new PatternError('a "{" is not closed');
-        break;
-      }
-      this.#at++;
-      if (inBraces && character === "}") break;
-      if (inBraces && character === ",") {
-        options.push({ type: "sequence", parts });
-        parts = [];
-      } else parts.push(this.#part(character));
-    }
-    this.#depth--;
-    const last: PatternNode = { type: "sequence", parts };
-    return options.length === 0 ? last : { type: "either", parts: [...options, last] };
-  }
-
-  #part(character: string): PatternNode {
-    switch (character) {
-      case "*":
-        return this.#stars();
-      case "?":
-        return { type: "set", set: NO_SLASH };
-      case "[":
-        return this.#class();
-      case "{":
-        return this.parse(true);
-      case "\\": {
-        const next = this.#source[this.#at++];
-        if (next === undefined) throw new PatternError('a "\\" ends the pattern');
-        return single(next);
-      }
-      default:
-        return single(character);
-    }
-  }
-
-  #stars(): PatternNode {
-    if (this.#source[this.#at] !== "*") {
-      return { type: "repeat", part: { type: "set", set: NO_SLASH }, min: 0, max: null };
-    }
-    while (this.#source[this.#at] === "*") this.#at++;
-    const all: PatternNode = {
-      type: "repeat",
-      part: { type: "set", set: EVERYTHING },
-      min: 0,
-      max: null,
-    };
-    const before = this.#source.slice(0, this.#at).join("").replace(/\*+$/, "");
-    if (this.#source[this.#at] !== "/" || !/(?:^|[/{,])$/.test(before)) return all;
-    // `**/` also stands for no directory at all.
-    this.#at++;
-    const directories: PatternNode = { type: "sequence", parts: [all, single("/")] };
-    return { type: "either", parts: [{ type: "empty" }, directories] };
-  }
-
-  #class(): PatternNode {
-    const negated = this.#source[this.#at] === "!" || this.#source[this.#at] === "^";
-    if (negated) this.#at++;
-    const ranges: CharacterSet = [];
-    for (let first = true;; first = false) {
-      const low = this.#source[this.#at++];
-      if (low === undefined) throw new PatternError('a "[" is not closed');
-      if (low === "]" && !first) break;
-      const from = low.codePointAt(0)!;
-      const high = this.#source[this.#at + 1];
-      if (this.#source[this.#at] === "-" && high !== undefined && high !== "]") {
-        this.#at += 2;
-        if (high.codePointAt(0)! < from) throw new PatternError("a range in [] runs backwards");
-        ranges.push([from, high.codePointAt(0)!]);
-      } else ranges.push([from, from]);
-    }
-    const set = normalizeSet(ranges);
-    return { type: "set", set: negated ? complement(normalizeSet([...set, [47, 47]])) : set };
-  }
-}
-
-function single(character: string): PatternNode {
-  const code = character.codePointAt(0)!;
-  return { type: "set", set: [[code, code]] };
 }
