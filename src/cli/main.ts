@@ -20,7 +20,7 @@ export async function runCli(argv: readonly string[], ports: CliPorts): Promise<
     ports.terminal.writeOut(parsed.named ? renderHelp(parsed.command) : renderOverview());
     return parsed.help ? EXIT_OK : EXIT_USAGE;
   }
-  return await dispatch(parsed, ports, argv);
+  return await dispatch(parsed, ports);
 }
 
 /** Whether a bare `agentd` has anything to do: a file or a variable may hold the task. */
@@ -29,11 +29,7 @@ function hasTask(ports: CliPorts): boolean {
     ports.variables.AGENT_CONFIG !== undefined || ports.files.lstat(`${ports.cwd}/agentd.yaml`).ok;
 }
 
-async function dispatch(
-  parsed: ParsedArguments,
-  ports: CliPorts,
-  _argv: readonly string[],
-): Promise<number> {
+async function dispatch(parsed: ParsedArguments, ports: CliPorts): Promise<number> {
   switch (parsed.command.name) {
     case "run":
       return await (await import("./run.ts")).runCommand(ports, parsed);
@@ -42,7 +38,20 @@ async function dispatch(
     case "init":
     case "completions":
       return await (await import("./make.ts")).makeCommand(ports, parsed);
+    case "runs":
+      return await (await import("./record_commands.ts")).listCommand(ports, parsed);
+    case "inspect":
+      return await (await import("./inspect.ts")).inspectRun(ports, parsed);
+    case "replay":
+      return await (await import("./record_commands.ts")).replayRun(ports, parsed);
+    case "resume":
+      return await (await import("./resume.ts")).resumeRun(ports, parsed);
     case PASSED_THROUGH:
+      // The composition root serves it before this is asked; here it stood behind an option.
+      ports.terminal.writeError(
+        "agentd: mcp must be the first argument: agentd mcp fs|http|exec\n",
+      );
+      return EXIT_USAGE;
     default:
       return EXIT_USAGE;
   }

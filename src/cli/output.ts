@@ -2,9 +2,9 @@
 
 import type { Settings } from "../config/settings.ts";
 import type { Json } from "../core/json.ts";
-import type { OnceEnd } from "../supervisor/run.ts";
+import type { OnceEnd, RunProblem } from "../supervisor/run.ts";
 import type { RunResult } from "../wire/result.ts";
-import { EXIT_FAILURE, EXIT_OK, exitCode } from "./exit_code.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, exitCode } from "./exit_code.ts";
 import type { CliPorts } from "./ports.ts";
 
 /** How the reason begins when no endpoint was configured and none was found. */
@@ -55,6 +55,12 @@ export function handOver(
   ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
   ports.terminal.writeOut(text);
   return code === EXIT_OK ? EXIT_FAILURE : code;
+}
+
+/** Says why a run did not begin; the exit code. */
+export function handProblem(ports: CliPorts, failure: RunProblem): number {
+  ports.terminal.writeError(`agentd: ${failure.message}\n`);
+  return failure.class === "disk" ? EXIT_FAILURE : EXIT_USAGE;
 }
 
 /** A text as it is, any other value as JSON for people; nothing for no result. */

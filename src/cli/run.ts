@@ -5,7 +5,7 @@ import type { Settings } from "../config/settings.ts";
 import { runOnce } from "../supervisor/run.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
-import { handOver } from "./output.ts";
+import { handOver, handProblem } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
 
@@ -23,9 +23,6 @@ export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Prom
 
 async function runSettings(ports: CliPorts, settings: Settings): Promise<number> {
   const end = await runOnce(settings, ports);
-  if (!end.ok) {
-    ports.terminal.writeError(`agentd: ${end.failure.message}\n`);
-    return EXIT_USAGE;
-  }
+  if (!end.ok) return handProblem(ports, end.failure);
   return handOver(ports, settings, end.value, outputFileOf(settings));
 }

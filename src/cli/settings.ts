@@ -67,20 +67,17 @@ export async function loadCommandSettings(
     texts.instruction = [parsed.operands[0]!];
   }
   const input = loadInput(ports, { ...parsed, texts }, purpose, notices, recorded);
-  const loaded = await loadSettings(input);
+  const loaded = await loadSettings({
+    ...input,
+    judge: (servers, tools) => {
+      // Its verdict is what `permissions` prints.
+      if (purpose === "permissions") return null;
+      const verdict = judgeGrant(servers, tools);
+      return verdict.trifecta ? explainTrifecta(verdict) : null;
+    },
+  });
   if (!loaded.ok) return { settings: null, problems: [...problems, ...loaded.failure], notices };
   const settings = loaded.value;
-  if (purpose !== "permissions") {
-    const verdict = judgeGrant(settings.servers, settings.tools);
-    if (verdict.trifecta && !settings.allowTrifecta) {
-      problems.push({
-        where: "Rule of Two",
-        value: "",
-        message: explainTrifecta(verdict),
-        hint: "",
-      });
-    }
-  }
   return problems.length > 0
     ? { settings: null, problems, notices }
     : { settings, problems, notices };
@@ -106,7 +103,7 @@ export function tellProblems(ports: CliPorts, parsed: ParsedArguments, loaded: L
   }
   if (machine || (asked !== "text" && !ports.terminal.stderrIsTerminal)) {
     const log: LogSettings = { level: "info", format: "json", content: false, quiet: false };
-    const telemetry = ports.openTelemetry(CLI_CONTEXT(ports), log, new Vault());
+    const telemetry = ports.openTelemetry(contextOf(ports), log, new Vault());
     telemetry.emit("config.invalid", {
       message: problems.map(formatProblem).join("\n"),
       problems: problems.map(({ where, value, message, hint }) => ({
@@ -122,12 +119,12 @@ export function tellProblems(ports: CliPorts, parsed: ParsedArguments, loaded: L
 
 /** Tells what should be known of valid settings: as telemetry of the run to come. */
 export function tellNotices(ports: CliPorts, settings: Settings, notices: readonly string[]): void {
-  const telemetry = ports.openTelemetry(CLI_CONTEXT(ports), settings.log, settings.vault);
+  const telemetry = ports.openTelemetry(contextOf(ports), settings.log, settings.vault);
   telemetry.emit("config.loaded", { file: settings.configurationFile });
   for (const notice of notices) telemetry.emit("config.loaded", { notice }, "warn");
 }
 
-function CLI_CONTEXT(ports: CliPorts): TelemetryContext {
+function contextOf(ports: CliPorts): TelemetryContext {
   return {
     run_id: null,
     agent_id: null,

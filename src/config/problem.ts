@@ -1,6 +1,7 @@
 /** A user's mistake in the configuration: reported whole, never thrown. */
 
 import { clip } from "../core/text.ts";
+import type { FileFailure } from "../ports/files.ts";
 
 /** One mistake. The four fields together are one line for people. */
 export interface Problem {
@@ -31,4 +32,18 @@ export function showValue(value: unknown): string {
 export function formatProblem(each: Problem): string {
   const line = `${each.where}: ${each.message}${each.hint === "" ? "" : `; ${each.hint}`}`;
   return line.replace(/\s*\n\s*/g, " ");
+}
+
+/** Why a file could not be read, in one clause; `path` as the user wrote it. */
+export function describeFailure(path: string, failure: FileFailure): string {
+  switch (failure.class) {
+    case "not_found":
+      return `there is no file ${path}`;
+    case "denied":
+      return `reading ${path} is not permitted`;
+    case "not_a_file":
+      return `${path} is a directory`;
+    default:
+      return failure.message;
+  }
 }

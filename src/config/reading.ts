@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../core/json.ts";
 import type { Outcome } from "../core/outcome.ts";
 import { type SecretText, Vault } from "../core/secret.ts";
 import type { FilesPort } from "../ports/files.ts";
-import type { TaskContract } from "../wire/payload.ts";
+import type { ServerSettings, TaskContract, ToolSettings } from "../wire/payload.ts";
 import { resolvePath } from "../toolserver/paths.ts";
 import type { Layers } from "./layers.ts";
 import { resolveSecretText } from "./secrets.ts";
@@ -35,6 +35,8 @@ export interface LoadInput {
   /** All of stdin, or why it cannot be had. */
   readStdin(bytesMax: number): Promise<Outcome<string, string>>;
   stderrIsTerminal: boolean;
+  /** Why a grant may not be given at all (the Rule of Two), else null; left out: not asked. */
+  judge?(servers: readonly ServerSettings[], tools: ToolSettings): string | null;
   /** For resume and replay. */
   recorded?: RecordedRun;
   /** Told of what is not wrong but should be known; one sentence each. */

@@ -4,6 +4,7 @@ import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { SecretText } from "../core/secret.ts";
 import type { Vault } from "../core/secret.ts";
 import type { FilesPort } from "../ports/files.ts";
+import { describeFailure } from "./problem.ts";
 import { didYouMean } from "./suggest.ts";
 
 const SECRET_FILE_BYTES_MAX = 64 * 1024;
@@ -93,7 +94,10 @@ function resolveFile(path: string, sources: SecretSources): Outcome<string, Secr
   const absolute = sources.absolute(path);
   const text = sources.files.readText(absolute, SECRET_FILE_BYTES_MAX);
   if (!text.ok) {
-    return failed({ message: `Cannot read the secret file: ${text.failure.message}`, hint: "" });
+    return failed({
+      message: `Cannot read the secret file: ${describeFailure(path, text.failure)}`,
+      hint: "",
+    });
   }
   const value = text.value.replace(/(\r?\n)+$/, "");
   if (value === "") return failed({ message: `the secret file ${path} is empty`, hint: "" });

@@ -29,6 +29,8 @@ const NONE: PermissionSet = {
 };
 
 const SERVERS_MAX = 64;
+/** What a credential is in the effective configuration. */
+const MASKED = "***";
 
 /** Reads what `--allow-…` grants, with absolute paths and programs. */
 export function readAllow(reading: Reading): PermissionSet {
@@ -265,6 +267,15 @@ function readSecretMap(
     }
     if (kind === "headers" && /[\r\n\0]/.test(written)) {
       reading.report(where, "***", "a header's value must be one line");
+      continue;
+    }
+    if (written === MASKED && reading.layers.level("mcp", server) === "record") {
+      reading.report(
+        where,
+        MASKED,
+        "the record does not hold this credential",
+        "declare the server again with --mcp-config, or put a reference into its configuration",
+      );
       continue;
     }
     if (!hasReference(written) && isCredentialName(name) && written !== "") {

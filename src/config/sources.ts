@@ -8,6 +8,7 @@ import type { Layers } from "./layers.ts";
 import { optionNamed } from "./options.ts";
 import { SERVER_NAME, SERVER_NAME_EXPECTS } from "./shapes.ts";
 import type { Locate } from "./origin.ts";
+import { describeFailure } from "./problem.ts";
 import type { LoadInput } from "./reading.ts";
 
 /** What is looked for in the working directory. */
@@ -140,7 +141,7 @@ async function readDocument(
 ): Promise<Document | null> {
   const text = input.files.readText(path, CONFIG_BYTES_MAX);
   if (!text.ok) {
-    layers.report(where ?? label, label, `Cannot read ${label}: ${text.failure.message}`);
+    layers.report(where ?? label, label, `Cannot read it: ${describeFailure(label, text.failure)}`);
     return null;
   }
   const document = await parseDocument(text.value, json);

@@ -6,6 +6,7 @@ import { byteLength } from "../core/text.ts";
 import type { Check, TaskContract } from "../wire/payload.ts";
 import { findJsonFault } from "./document.ts";
 import { findSchemaFaults } from "./json_schema.ts";
+import { describeFailure } from "./problem.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import { didYouMean } from "./suggest.ts";
 import { splitWords } from "./words.ts";
@@ -95,7 +96,7 @@ export function readFile(
 ): string | undefined {
   const text = reading.input.files.readText(reading.absolute(path), bytesMax);
   if (text.ok) return text.value;
-  reading.report(where, path, `Cannot read ${what}: ${text.failure.message}`);
+  reading.report(where, path, `Cannot read ${what}: ${describeFailure(path, text.failure)}`);
   return undefined;
 }
 

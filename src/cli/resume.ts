@@ -1,0 +1,91 @@
+/** `agentd resume RUN`: goes on under the recorded configuration, with what the flags raise. */
+
+import type { RecordedRun } from "../config/reading.ts";
+import { outputFileOf } from "../config/load.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { configurationChanges, planResume, type ResumePlan } from "../record/fork.ts";
+import { runOnce } from "../supervisor/run.ts";
+import { parentOf } from "../toolserver/paths.ts";
+import type { TaskContract } from "../wire/payload.ts";
+import type { ParsedArguments } from "./arguments.ts";
+import { EXIT_USAGE } from "./exit_code.ts";
+import { handOver, handProblem } from "./output.ts";
+import type { CliPorts } from "./ports.ts";
+import { findRun, openLook } from "./record_commands.ts";
+import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
+
+/** Resumes a run; the exit code. */
+export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promise<number> {
+  // Its mistakes are told with those of the configuration.
+  const look = await openLook(ports, { ...parsed, problems: [] });
+  const place = look && findRun(look, parsed);
+  if (!place) return EXIT_USAGE;
+  const planned = await planResume(ports, place);
+  if (!planned.ok) {
+    ports.terminal.writeError(`agentd: ${planned.failure}\n`);
+    return EXIT_USAGE;
+  }
+  const recorded = recordedRun(planned.value);
+  if (!recorded) {
+    ports.terminal.writeError(
+      `agentd: Cannot resume run ${place.id}: its record holds no configuration\n`,
+    );
+    return EXIT_USAGE;
+  }
+  const loaded = await loadCommandSettings(ports, parsed, "resume", recorded);
+  if (!loaded.settings) {
+    tellProblems(ports, parsed, loaded);
+    return EXIT_USAGE;
+  }
+  const settings = {
+    ...loaded.settings,
+    mode: "once" as const,
+    runId: place.id,
+    runDirectory: parentOf(place.directory),
+  };
+  tellNotices(ports, settings, [
+    ...loaded.notices,
+    ...configurationChanges(recorded.configuration, settings.configuration).map((change) =>
+      `resumed with ${change}`
+    ),
+  ]);
+  const end = await runOnce(settings, ports, { start: { kind: "resume" } });
+  if (!end.ok) return handProblem(ports, end.failure);
+  return handOver(ports, settings, end.value, outputFileOf(settings));
+}
+
+/** What the record says the run was configured with, the limits as they were last raised. */
+export function recordedRun(plan: ResumePlan): RecordedRun | null {
+  const { configuration, task } = plan.started;
+  if (!isObject(configuration) || !isObject(task)) return null;
+  const copy = structuredClone(configuration);
+  const limits: JsonObject = isObject(copy.limits) ? copy.limits : {};
+  copy.limits = { ...limits, ...limitsInFileForm(plan.limits) };
+  return { configuration: copy, task: task as unknown as TaskContract };
+}
+
+/** Limits as an agent has them, in the form of a file: `maxSteps` is `max_steps`, `…Ms` a duration. */
+function limitsInFileForm(limits: JsonObject): JsonObject {
+  const file: JsonObject = {};
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === null) continue;
+    const [key, form] = RENAMED[name] ?? [snakeCase(name), (each: Json) => each];
+    file[key] = form(value);
+  }
+  return file;
+}
+
+const inMs = (value: Json): Json => `${value}ms`;
+const asIs = (value: Json): Json => value;
+
+const RENAMED: Readonly<Record<string, [string, (value: Json) => Json]>> = {
+  deadlineMs: ["deadline", inMs],
+  progressTimeoutMs: ["progress_timeout", inMs],
+  observationBytesMax: ["observation_bytes", asIs],
+  treeTokensMax: ["tree_tokens", asIs],
+  memoryBytesMax: ["max_memory", asIs],
+};
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
