@@ -7,7 +7,6 @@ import type { ToolSpec } from "../ports/model.ts";
 import { selfTools } from "../selftools/specs.ts";
 import { estimateTokens } from "./budget.ts";
 import { renderCatalogue } from "./catalogue.ts";
-import { planCompaction } from "./compaction.ts";
 import {
   contextHash,
   noteOnLast,
@@ -20,9 +19,9 @@ import { stopRun } from "./ending.ts";
 import { childNote, lastNote, systemPrompt } from "./prompt.ts";
 import { toJsonMode } from "./json_mode.ts";
 import { type AgentState, spent } from "./state.ts";
-import type { Action, PlannedRequest } from "./step.ts";
+import type { Action, Next, PlannedRequest } from "./plan.ts";
 import { stopBeforeCall } from "./stops.ts";
-import { childLines } from "./turn.ts";
+import { childLines } from "./children.ts";
 
 /** Renews everything that depends on which tools and resources there are. */
 export function refreshScope(state: AgentState): void {
@@ -82,7 +81,7 @@ export function estimateNext(state: AgentState): number {
  * From a judged turn to the next call: what subagents brought, lever 1, compaction if the estimate
  * is over the mark, the stop checks, the announcement of a last turn, the request.
  */
-export function assemble(state: AgentState, out: Action[]): void {
+export function assemble(state: AgentState, out: Action[]): Next {
   if (state.ended.length > 0) {
     noteOnLast(state.transcript, childNote(childLines(state.ended)));
     state.ended = [];
@@ -94,12 +93,11 @@ export function assemble(state: AgentState, out: Action[]): void {
       decision: { type: "context.stubbed", step: state.counters.steps + 1, calls: stubbed },
     });
   }
-  if (estimateNext(state) >= state.markTokens) planCompaction(state, out);
-  else callModel(state, out);
+  return estimateNext(state) >= state.markTokens ? "compact" : "call";
 }
 
 /** Checks and sends the turn's request. */
-export function callModel(state: AgentState, out: Action[]): void {
+export function callModel(state: AgentState, out: Action[]): null {
   const estimate = estimateNext(state);
   const used = spent(state);
   const stop = stopBeforeCall(
@@ -130,6 +128,7 @@ export function callModel(state: AgentState, out: Action[]): void {
   });
   out.push({ do: "callModel", request });
   state.phase = { tag: "calling" };
+  return null;
 }
 
 /** Why the coming call is the last that a budget allows; null if it is not. */
@@ -170,7 +169,7 @@ export function planRequest(state: AgentState, purpose: "turn" | "summary"): Pla
 }
 
 /** The endpoint said the request is too long: believe it, and compact whatever the estimate says. */
-export function forceCompaction(state: AgentState, out: Action[]): void {
+export function forceCompaction(state: AgentState): Next {
   state.markTokens = Math.max(1, Math.min(state.markTokens, Math.floor(estimateNext(state) * 0.9)));
-  planCompaction(state, out);
+  return "compact";
 }

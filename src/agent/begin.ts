@@ -1,19 +1,19 @@
 /** How a stretch of a run begins: fresh, resumed from a record, or by a delivery to a warm session. */
 
-import type { Part } from "../ports/model.ts";
 import { emptyCounters } from "./budget.ts";
 import { noteOnLast, pushMessage, startTranscript } from "./context.ts";
 import type { AgentEvent } from "./event.ts";
-import { resumeNote, seedText } from "./prompt.ts";
-import { assemble, compactionMark } from "./assemble.ts";
+import { deliveryText, firstParts } from "./opening.ts";
+import { resumeNote } from "./prompt.ts";
+import { compactionMark } from "./assemble.ts";
 import type { AgentState } from "./state.ts";
-import type { Action } from "./step.ts";
-import { abandonTurn } from "./turn.ts";
+import type { Action, Next } from "./plan.ts";
+import { abandonTurn } from "./calls.ts";
 
 type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 /** A fresh run. */
-export function beginRun(state: AgentState, event: EventOf<"run.started">, out: Action[]): void {
+export function beginRun(state: AgentState, event: EventOf<"run.started">, out: Action[]): Next {
   state.identity = event.identity;
   state.task = event.task;
   state.limits = event.limits;
@@ -29,20 +29,11 @@ export function beginRun(state: AgentState, event: EventOf<"run.started">, out: 
   state.transcript = startTranscript(firstParts(state));
   state.phase = { tag: "starting", resumed: false };
   out.push({ do: "connect" });
-}
-
-/** Instruction and seeds: what the first user message begins with, whatever compaction does. */
-export function firstParts(state: AgentState): Part[] {
-  const parts: Part[] = [{ type: "text", text: state.task.instruction }];
-  for (const seed of state.task.seeds) {
-    const body = seed.text ?? `(read it with resource_read: ${seed.resource ?? ""})`;
-    parts.push({ type: "text", text: seedText(seed.label, body) });
-  }
-  return parts;
+  return null;
 }
 
 /** A run that stopped short, or was cut, goes on from its record. */
-export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out: Action[]): void {
+export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out: Action[]): Next {
   const strategy = resumeStrategy(state);
   abandonTurn(state, out);
   state.limits = event.limits;
@@ -59,6 +50,7 @@ export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out:
   noteOnLast(state.transcript, resumeNote(strategy));
   state.phase = { tag: "starting", resumed: true };
   out.push({ do: "connect" });
+  return null;
 }
 
 /** What the model is told to change, after the reason of the end. */
@@ -94,7 +86,7 @@ export function continueSession(
   state: AgentState,
   event: EventOf<"delivered">,
   out: Action[],
-): void {
+): Next {
   const { counters } = state;
   // Only a process that died in the middle of a turn leaves one open.
   abandonTurn(state, out);
@@ -123,13 +115,8 @@ export function continueSession(
     counters.steps,
     null,
   );
-  if (!event.reconnect) return assemble(state, out);
+  if (!event.reconnect) return "assemble";
   state.phase = { tag: "starting", resumed: true };
   out.push({ do: "connect" });
-}
-
-/** What a delivery says: the instruction and the URIs that changed, never their bodies. */
-export function deliveryText(instruction: string, uris: readonly string[]): string {
-  if (uris.length === 0) return instruction;
-  return `${instruction}\nChanged:\n${uris.map((uri) => `- ${uri}`).join("\n")}`;
+  return null;
 }

@@ -6,15 +6,15 @@
 
 import { dropOld, noteOnLast, projectMessages, setFirst, transcriptBytes } from "./context.ts";
 import { byteLength } from "../core/text.ts";
-import { callModel, compactionMark, estimateNext, planRequest } from "./assemble.ts";
-import { firstParts } from "./begin.ts";
+import { compactionMark, estimateNext, planRequest } from "./assemble.ts";
+import { firstParts } from "./opening.ts";
 import { recordUsage } from "./budget.ts";
 import { stopRun } from "./ending.ts";
 import type { AgentEvent } from "./event.ts";
 import { renderLedger } from "./ledger.ts";
 import { compactedPreface, lastNote, SUMMARY_REQUEST } from "./prompt.ts";
 import { type AgentState, spent } from "./state.ts";
-import type { Action } from "./step.ts";
+import type { Action, Next } from "./plan.ts";
 import { stopBeforeCall } from "./stops.ts";
 import { contextHash } from "./context.ts";
 
@@ -26,7 +26,7 @@ const LEDGER_SHARE = 1 / 8;
 const BYTES_PER_TOKEN = 4;
 
 /** Decides how to get under the mark: summarise, drop without a summary, or end the run. */
-export function planCompaction(state: AgentState, out: Action[]): void {
+export function planCompaction(state: AgentState, out: Action[]): Next {
   if (state.compactions >= COMPACTIONS_MAX) return endForContext(state, out);
   state.compactions++;
   const steps = new Set(state.transcript.entries.map((entry) => entry.step));
@@ -55,6 +55,7 @@ export function planCompaction(state: AgentState, out: Action[]): void {
     request: { ...request, messages: [...projectMessages(state.transcript), ask] },
   });
   state.phase = { tag: "compacting" };
+  return null;
 }
 
 /** The summary came: it is used if it is shorter than what it replaces. */
@@ -62,10 +63,10 @@ export function compactWithSummary(
   state: AgentState,
   event: EventOf<"summary.made">,
   out: Action[],
-): void {
+): Next {
   recordUsage(state.counters, event.usage, state.model.prices);
   const summary = event.text.trim();
-  rebuild(state, summary === "" ? null : summary, out);
+  return rebuild(state, summary === "" ? null : summary, out);
 }
 
 /** No summary is to be had: the ledger and the last results alone must do. */
@@ -73,12 +74,12 @@ export function compactWithout(
   state: AgentState,
   _event: EventOf<"summary.failed">,
   out: Action[],
-): void {
+): Next {
   state.counters.modelCalls++;
-  rebuild(state, null, out);
+  return rebuild(state, null, out);
 }
 
-function rebuild(state: AgentState, summary: string | null, out: Action[]): void {
+function rebuild(state: AgentState, summary: string | null, out: Action[]): Next {
   const { transcript, limits } = state;
   const before = estimateNext(state);
   const keep = state.compactions > 1 ? 0 : limits.keepVerbatim;
@@ -107,12 +108,11 @@ function rebuild(state: AgentState, summary: string | null, out: Action[]): void
       ledger_bytes: byteLength(ledger),
     },
   });
-  if (after < state.markTokens) return callModel(state, out);
-  planCompaction(state, out);
+  return after < state.markTokens ? "call" : "compact";
 }
 
-function endForContext(state: AgentState, out: Action[]): void {
-  stopRun(state, {
+function endForContext(state: AgentState, out: Action[]): null {
+  return stopRun(state, {
     status: "exhausted_tokens",
     reason: `context: about ${estimateNext(state)} tokens (${
       transcriptBytes(state.transcript)

@@ -23,7 +23,8 @@ import type { AgentEvent, CheckPhase, Decision } from "./event.ts";
 import { maskTime } from "./mask.ts";
 import { narrateDecision, narrateEvent } from "./narrate.ts";
 import { type AgentState, deadlineAt } from "./state.ts";
-import { type Action, type PlannedCall, type PlannedRequest, step } from "./step.ts";
+import type { Action, PlannedCall, PlannedRequest } from "./plan.ts";
+import { step } from "./step.ts";
 
 /** An event before its moment is known. */
 export type EventBody = AgentEvent extends infer Event

@@ -18,7 +18,7 @@ import type { Observation } from "./observation.ts";
 import { checkName } from "./prompt.ts";
 import { schemaFaults } from "./schema.ts";
 import { type Shaped, type ShapeDeps, shapeResult } from "./shape.ts";
-import type { PlannedCall } from "./step.ts";
+import type { PlannedCall } from "./plan.ts";
 import { SELF_SERVER } from "../selftools/specs.ts";
 import type { SelfToolHost } from "../selftools/host.ts";
 

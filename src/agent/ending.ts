@@ -5,17 +5,17 @@ import { INLINE_RESULT_BYTES_MAX } from "../core/limits.ts";
 import type { Abort, AgentResult, Status, UsageTotals, Verification } from "../wire/result.ts";
 import type { Decision } from "./event.ts";
 import type { AgentState } from "./state.ts";
-import type { Action } from "./step.ts";
+import type { Action } from "./plan.ts";
 import type { Stop } from "./stops.ts";
 
 /** Statuses from which a run can go on (contract 2, resume). */
 const FINAL: ReadonlySet<Status> = new Set(["completed", "refused"]);
 
 /** Ends the run with a status. */
-export function stopRun(state: AgentState, stop: Stop, out: Action[], value?: Json): void {
+export function stopRun(state: AgentState, stop: Stop, out: Action[], value?: Json): null {
   const completed = stop.status === "completed";
   const partial = !completed && stop.status !== "refused" && state.lastText.trim() !== "";
-  end(state, out, {
+  return end(state, out, {
     status: stop.status,
     abort: null,
     reason: stop.reason,
@@ -37,9 +37,9 @@ export function abortRun(
   reason: string,
   retryable: boolean,
   out: Action[],
-): void {
+): null {
   const partial = state.lastText.trim() !== "";
-  end(state, out, {
+  return end(state, out, {
     status: null,
     abort,
     reason,
@@ -54,7 +54,7 @@ export function abortRun(
   });
 }
 
-function end(state: AgentState, out: Action[], ended: AgentResult): void {
+function end(state: AgentState, out: Action[], ended: AgentResult): null {
   const { result: value } = ended;
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const result = text.length > INLINE_RESULT_BYTES_MAX
@@ -63,6 +63,7 @@ function end(state: AgentState, out: Action[], ended: AgentResult): void {
   const line: Decision = { type: "run.ended", ...result };
   out.push({ do: "append", decision: line }, { do: "stop", result });
   state.phase = { tag: "stopped", result };
+  return null;
 }
 
 /** What was spent since the agent's first start, as the result shows it. */

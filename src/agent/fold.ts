@@ -7,7 +7,8 @@ import { readRecord } from "../record/read.ts";
 import type { RecordLine } from "../wire/record.ts";
 import type { AgentEvent, AgentEventType } from "./event.ts";
 import type { AgentState } from "./state.ts";
-import { type Action, step, TABLE } from "./step.ts";
+import type { Action } from "./plan.ts";
+import { step, TABLE } from "./step.ts";
 
 /** Every line type that is an event: the columns of the table. */
 export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TABLE.new) as AgentEventType[]);
@@ -45,7 +46,7 @@ export function ledgerText(files: FilesPort, path: string): string {
       chars += text.length + 1;
       if (chars > LEDGER_CHARS_MAX) break;
       lines.push(text);
-    } else if (line.type === "call.intended") continue;
+    }
   }
   return lines.join("\n");
 }

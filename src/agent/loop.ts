@@ -3,7 +3,7 @@
  * the in-process driver both begin here.
  */
 
-import { Vault } from "../core/secret.ts";
+import type { Vault } from "../core/secret.ts";
 import { clip } from "../core/text.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";

@@ -5,7 +5,7 @@ import type { CancelReason, ChildEnd, Delivery } from "../wire/control.ts";
 import type { Start } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import type { FromWorker } from "../wire/worker.ts";
-import { deliveryText } from "./begin.ts";
+import { deliveryText } from "./opening.ts";
 import type { Driver } from "./driver.ts";
 import { beginLoop, foldSession, type LoopPorts } from "./loop.ts";
 import { startWatch, type Watch, watchResult } from "../trigger/watch.ts";

@@ -11,7 +11,7 @@ import type { Part } from "../ports/model.ts";
 import type { ToolFailure, ToolResult } from "../ports/tools.ts";
 import { maskTime } from "./mask.ts";
 import type { Observation } from "./observation.ts";
-import type { PlannedCall } from "./step.ts";
+import type { PlannedCall } from "./plan.ts";
 
 export interface ShapeDeps {
   digest: DigestPort;

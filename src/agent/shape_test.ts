@@ -7,7 +7,7 @@ import { systemDigest } from "../sys/digest.ts";
 import { tool } from "../../tests/fakes/simulation.ts";
 import { renderObservation } from "./render.ts";
 import { shapeResult } from "./shape.ts";
-import type { PlannedCall } from "./step.ts";
+import type { PlannedCall } from "./plan.ts";
 
 const kept = new Map<string, string>();
 const deps = {

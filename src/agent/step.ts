@@ -5,61 +5,25 @@
  */
 
 import { Bug } from "../core/assert.ts";
-import type { JsonObject } from "../core/json.ts";
-import type { Message, ToolSpec } from "../ports/model.ts";
-import type { Tool } from "../ports/tools.ts";
-import type { AgentResult } from "../wire/result.ts";
-import { assemble, forceCompaction, refreshScope, useJsonMode } from "./assemble.ts";
-import { compactWithout, compactWithSummary } from "./compaction.ts";
-import { abortRun, stopRun } from "./ending.ts";
-import type { AgentEvent, AgentEventType, CheckPhase, Decision } from "./event.ts";
+import { assemble, callModel, forceCompaction, refreshScope, useJsonMode } from "./assemble.ts";
 import { beginRun, continueSession, resumeRun } from "./begin.ts";
+import { abandonTurn, answerCall } from "./calls.ts";
+import { endChild } from "./children.ts";
+import { finishTurn } from "./close.ts";
+import { compactWithout, compactWithSummary, planCompaction } from "./compaction.ts";
+import { abortRun, stopRun } from "./ending.ts";
+import type { AgentEvent, AgentEventType } from "./event.ts";
+import type { Action, Next } from "./plan.ts";
 import type { AgentState, PhaseTag } from "./state.ts";
 import { cancelStop } from "./stops.ts";
-import { abandonTurn, answerCall, endChild, takeReply } from "./turn.ts";
+import { takeReply } from "./turn.ts";
 import { takeChecks } from "./verify.ts";
-
-/** What the driver must do, in order. Everything before an effect is on disk before the effect. */
-export type Action =
-  | { do: "append"; decision: Decision }
-  /** Connect the tool servers; answered by `tools.listed` or `server.down`. */
-  | { do: "connect" }
-  /** Answered by `model.answered` or `model.failed`. */
-  | { do: "callModel"; request: PlannedRequest }
-  /** Answered by `summary.made` or `summary.failed`. */
-  | { do: "summarise"; request: PlannedRequest }
-  /** Answered by `call.observed`. */
-  | { do: "callTool"; call: PlannedCall }
-  /** Answered by `checks.ran`. */
-  | { do: "runChecks"; phase: CheckPhase }
-  /** Withdraw whatever is on its way; nothing answers any more. */
-  | { do: "abandon" }
-  | { do: "stop"; result: AgentResult };
-
-export interface PlannedRequest {
-  purpose: "turn" | "summary";
-  step: number;
-  system: string;
-  messages: readonly Message[];
-  tools: readonly ToolSpec[];
-  toolChoice: "auto" | "none";
-  outputSchema: JsonObject | null;
-}
-
-export interface PlannedCall {
-  call: string;
-  tool: Tool;
-  arguments: JsonObject;
-  effect: "read_only" | "side_effect";
-  /** Bytes of the result that the model is shown. */
-  showBytesMax: number;
-}
 
 type Handler<Type extends AgentEventType> = (
   state: AgentState,
   event: Extract<AgentEvent, { type: Type }>,
   out: Action[],
-) => void;
+) => Next;
 
 /** `ignore`: may come and means nothing here. `impossible`: the driver has a bug. */
 type Cell<Type extends AgentEventType> = Handler<Type> | "ignore" | "impossible";
@@ -70,13 +34,13 @@ const cancel: Handler<"cancel.requested"> = (state, event, out) => {
   state.cancel = event.reason;
   out.push({ do: "abandon" });
   abandonTurn(state, out);
-  stopRun(state, cancelStop(event.reason), out);
+  return stopRun(state, cancelStop(event.reason), out);
 };
 
 const deadline: Handler<"deadline.passed"> = (state, _event, out) => {
   out.push({ do: "abandon" });
   abandonTurn(state, out);
-  stopRun(state, {
+  return stopRun(state, {
     status: "deadline",
     reason: `deadline: the ${state.limits.deadlineMs / 1000} s of the run are used up`,
   }, out);
@@ -86,7 +50,7 @@ const serverDown: Handler<"server.down"> = (state, event, out) => {
   out.push({ do: "abandon" });
   abandonTurn(state, out);
   const tail = event.failure.stderr.trim();
-  abortRun(
+  return abortRun(
     state,
     "mcp",
     `tool server ${event.failure.server}: ${event.failure.message}${
@@ -101,6 +65,7 @@ const relist: Handler<"tools.listed"> = (state, event) => {
   state.listed = event.tools;
   state.resources = event.resources;
   refreshScope(state);
+  return null;
 };
 
 const resume: Handler<"run.resumed"> = (state, event, out) => resumeRun(state, event, out);
@@ -122,10 +87,10 @@ const RUNNING: Pick<
   "server.down": serverDown,
   "cancel.requested": cancel,
   "deadline.passed": deadline,
-  "child.ended": (state, event, out) => endChild(state, event.end, out),
+  "child.ended": (state, event) => endChild(state, event.end),
   "delivered": (state, event, out) => {
     if (!event.reconnect) throw new Bug("a delivery while another is worked on");
-    continueSession(state, event, out);
+    return continueSession(state, event, out);
   },
   "run.resumed": resume,
 };
@@ -160,11 +125,11 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
       relist(state, event, out);
       const { task } = state;
       const resumed = state.phase.tag === "starting" && state.phase.resumed;
-      if (!resumed && task.require.length + task.checks.length > 0) {
-        state.phase = { tag: "checking", phase: "before" };
-        out.push({ do: "append", decision: { type: "checks.requested", phase: "before" } });
-        out.push({ do: "runChecks", phase: "before" });
-      } else assemble(state, out);
+      if (resumed || task.require.length + task.checks.length === 0) return "assemble";
+      state.phase = { tag: "checking", phase: "before" };
+      out.push({ do: "append", decision: { type: "checks.requested", phase: "before" } });
+      out.push({ do: "runChecks", phase: "before" });
+      return null;
     },
     "checks.ran": "impossible",
     "call.observed": "impossible",
@@ -177,24 +142,24 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
       state.counters.modelCalls++;
       if (failure.class === "context_length" && !state.shortened) {
         state.shortened = true;
-        forceCompaction(state, out);
-      } else if (failure.class === "context_length") {
-        stopRun(state, {
+        return forceCompaction(state);
+      }
+      if (failure.class === "context_length") {
+        return stopRun(state, {
           status: "exhausted_tokens",
           reason:
             `context: the endpoint finds the request too long even after compaction (${failure.message})`,
         }, out);
-      } else if (
+      }
+      if (
         failure.class === "tools_unsupported" && state.model.tool_mode === "auto" &&
         state.toolMode === "native"
       ) {
         useJsonMode(state);
-        assemble(state, out);
-      } else {
-        // The class comes first: a daemon ends when its credentials are refused, and only then.
-        const reason = `${failure.class}: ${failure.message}`;
-        abortRun(state, "intelligence", reason, failure.retryable, out);
+        return "assemble";
       }
+      const reason = `${failure.class}: ${failure.message}`;
+      return abortRun(state, "intelligence", reason, failure.retryable, out);
     },
     "summary.made": "impossible",
     "summary.failed": "impossible",
@@ -239,10 +204,17 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
     "server.down": "ignore",
     "cancel.requested": "ignore",
     "deadline.passed": "ignore",
-    "child.ended": (state, event, out) => endChild(state, event.end, out),
+    "child.ended": (state, event) => endChild(state, event.end),
     "delivered": (state, event, out) => continueSession(state, event, out),
     "run.resumed": resume,
   },
+};
+
+const TRANSITIONS: Record<Exclude<Next, null>, (state: AgentState, out: Action[]) => Next> = {
+  finish: finishTurn,
+  assemble,
+  compact: planCompaction,
+  call: callModel,
 };
 
 /** One event, run to completion. Throws a Bug where the table says `impossible`. */
@@ -252,6 +224,8 @@ export function step(state: AgentState, event: AgentEvent): Action[] {
   const cell = TABLE[tag][event.type] as Cell<AgentEventType>;
   if (cell === "impossible") throw new Bug(`${event.type} cannot happen while ${tag}`);
   state.at = event.at;
-  if (cell !== "ignore") (cell as Handler<AgentEventType>)(state, event as never, out);
+  if (cell === "ignore") return out;
+  let next = (cell as Handler<AgentEventType>)(state, event as never, out);
+  while (next !== null) next = TRANSITIONS[next](state, out);
   return out;
 }

@@ -13,9 +13,7 @@ import { noteEvidence } from "./progress.ts";
 import { failedClaimNote, turnCheckNote } from "./prompt.ts";
 import { schemaFaults } from "./schema.ts";
 import type { AgentState, Turn } from "./state.ts";
-import type { Action } from "./step.ts";
-import { finishTurn } from "./turn.ts";
-import { assemble } from "./assemble.ts";
+import type { Action, Next } from "./plan.ts";
 
 type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
@@ -29,7 +27,7 @@ export function verifyClaim(
   text: string,
   value: { json: Json } | null,
   out: Action[],
-): void {
+): Next {
   const { task } = state;
   const items: VerificationItem[] = [];
   let result: Json = value === null ? text : value.json;
@@ -54,16 +52,17 @@ export function verifyClaim(
   turn.claim = { value: result, items };
   if ([...state.children.values()].some((child) => child.end === null)) {
     state.phase = { tag: "waiting" };
-    return;
+    return null;
   }
   if (task.require.length + task.checks.length > 0) return runChecks(state, "final", out);
-  afterItems(state, turn, out);
+  return afterItems(state, turn, out);
 }
 
-function runChecks(state: AgentState, phase: CheckPhase, out: Action[]): void {
+function runChecks(state: AgentState, phase: CheckPhase, out: Action[]): null {
   state.phase = { tag: "checking", phase };
   out.push({ do: "append", decision: { type: "checks.requested", phase } });
   out.push({ do: "runChecks", phase });
+  return null;
 }
 
 /** Runs the checks declared for every acting turn; false if there are none. */
@@ -74,18 +73,18 @@ export function checkAfterTurn(state: AgentState, out: Action[]): boolean {
 }
 
 /** Declared checks, or hooks, ran. */
-export function takeChecks(state: AgentState, event: EventOf<"checks.ran">, out: Action[]): void {
+export function takeChecks(state: AgentState, event: EventOf<"checks.ran">, out: Action[]): Next {
   if (event.phase === "before") {
     for (const outcome of event.outcomes) {
       if (outcome.passed) state.passedBefore.add(`${outcome.kind} ${outcome.name}`);
       noteGraded(state, outcome);
     }
-    return assemble(state, out);
+    return "assemble";
   }
   const turn = state.turn!;
   turn.checks = event.outcomes;
   for (const outcome of event.outcomes) countOutcome(state, turn, outcome);
-  if (event.phase === "turn") return finishTurn(state, out);
+  if (event.phase === "turn") return "finish";
   const claim = turn.claim!;
   for (const outcome of event.outcomes) {
     claim.items.push({
@@ -97,18 +96,18 @@ export function takeChecks(state: AgentState, event: EventOf<"checks.ran">, out:
     });
   }
   if (event.phase === "final") return afterItems(state, turn, out);
-  judgeClaim(state, turn, out);
+  return judgeClaim(state, turn, out);
 }
 
 /** When everything else passed, the `on_stop` hooks are asked, once per final. */
-function afterItems(state: AgentState, turn: Turn, out: Action[]): void {
+function afterItems(state: AgentState, turn: Turn, out: Action[]): Next {
   if (state.stopHooks > 0 && turn.claim!.items.every((item) => item.passed)) {
     return runChecks(state, "stop", out);
   }
-  judgeClaim(state, turn, out);
+  return judgeClaim(state, turn, out);
 }
 
-function judgeClaim(state: AgentState, turn: Turn, out: Action[]): void {
+function judgeClaim(state: AgentState, turn: Turn, out: Action[]): Next {
   const { items } = turn.claim!;
   state.verification = items;
   turn.verified = items.every((item) => item.passed);
@@ -129,7 +128,7 @@ function judgeClaim(state: AgentState, turn: Turn, out: Action[]): void {
       },
     });
   }
-  finishTurn(state, out);
+  return "finish";
 }
 
 /** What a check printed is evidence, like a tool's result; a graded signal that rises is progress. */

@@ -7,7 +7,7 @@ import { canonicalJson, type Json, type JsonObject } from "../core/json.ts";
 import { EVENT_TYPES, foldLine } from "../agent/fold.ts";
 import type { Decision, DecisionType } from "../agent/event.ts";
 import { type AgentState, initialState } from "../agent/state.ts";
-import type { Action, PlannedRequest } from "../agent/step.ts";
+import type { Action, PlannedRequest } from "../agent/plan.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { RecordLine } from "../wire/record.ts";
 import { type CommandOutput, formatCount, usageError } from "./output.ts";

@@ -3,7 +3,8 @@
 import type { AgentEvent, CheckOutcome } from "../../src/agent/event.ts";
 import type { Observation } from "../../src/agent/observation.ts";
 import { type AgentState, initialState } from "../../src/agent/state.ts";
-import { type PlannedCall, type PlannedRequest, step } from "../../src/agent/step.ts";
+import type { PlannedCall, PlannedRequest } from "../../src/agent/plan.ts";
+import { step } from "../../src/agent/step.ts";
 import { fnv64 } from "../../src/core/hash.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/core/limits.ts";
 import type { ToolCall } from "../../src/ports/model.ts";
@@ -23,6 +24,8 @@ export interface Script {
   reply(step: number): { text: string; calls: { tool: string; arguments: object }[] };
   observe(call: PlannedCall): Observation;
   checks?(): CheckOutcome[];
+  /** Path of the subagent that a call starts. */
+  child?(call: PlannedCall): string | null;
 }
 
 export interface MachineRun {
@@ -216,6 +219,7 @@ function answer(run: MachineRun, request: PlannedRequest): Body {
 function observed(run: MachineRun, call: PlannedCall): Body {
   const observation = run.script.observe(call);
   const content = JSON.stringify(observation);
+  const child = run.script.child?.(call);
   return {
     type: "call.observed",
     call: call.call,
@@ -223,6 +227,6 @@ function observed(run: MachineRun, call: PlannedCall): Body {
     digest: fnv64(content).repeat(4),
     bytes: content.length,
     ms: 3,
-    child: null,
+    child: child ? { id: `agent-${child}`, path: child } : null,
   };
 }

@@ -17,7 +17,8 @@ import { maskTime } from "../../src/agent/mask.ts";
 import type { Observation } from "../../src/agent/observation.ts";
 import { renderObservation } from "../../src/agent/render.ts";
 import { type AgentState, initialState } from "../../src/agent/state.ts";
-import { type Action, type PlannedCall, type PlannedRequest, step } from "../../src/agent/step.ts";
+import type { Action, PlannedCall, PlannedRequest } from "../../src/agent/plan.ts";
+import { step } from "../../src/agent/step.ts";
 
 /** What the scripted model says in a turn. */
 export interface Say {
