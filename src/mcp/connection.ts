@@ -60,6 +60,8 @@ export class Connection {
   readonly transport: PortTransport | HttpTransport;
   /** Answers for ids that nobody waited for, and what else the SDK complained of. */
   complaints = 0;
+  /** Whether the handshake is over: an end before it is the handshake's own failure. */
+  established = false;
   #inFlight = 0;
   #retired = false;
   #closed = false;
@@ -79,7 +81,7 @@ export class Connection {
     this.transport = transport;
     client.onerror = () => this.complaints++;
     client.onclose = () => {
-      if (!this.#closed && !this.#retired) events.ended();
+      if (this.established && !this.#closed && !this.#retired) events.ended();
     };
   }
 
@@ -286,6 +288,7 @@ async function initialize(connection: Connection, signal: AbortSignal): Promise<
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     await client.connect(transport, { timeout: SDK_TIMEOUT_MS });
+    connection.established = true;
     return undefined;
   } catch (error) {
     return error;
