@@ -188,10 +188,25 @@ export class RecordWriter {
    */
   append(type: string, payload: object, at: number): number {
     assert(!this.#closed, "append to a closed record");
+    return this.#write(type, this.#renderPayload(payload).text, payload, at);
+  }
+
+  /**
+   * Appends an event and gives back what was recorded of it: itself, or a copy with its secrets
+   * masked. The machine must be given that one, or a replay would decide on other words.
+   */
+  admit<Event extends { type: string; at: number }>(event: Event): Event {
+    assert(!this.#closed, "append to a closed record");
+    const { text, masked } = this.#renderPayload(event);
+    this.#write(event.type, text, event, event.at);
+    return masked === null ? event : { ...masked, type: event.type, at: event.at } as Event;
+  }
+
+  #write(type: string, text: string, payload: object, at: number): number {
     const seq = this.nextSeq;
     const ts = formatIso(this.#clock.wallMs());
     const line = `{"v":${RECORD_VERSION},"seq":${seq},"ts":"${ts}","at":${JSON.stringify(at)},` +
-      `"type":${JSON.stringify(type)}${this.#renderPayload(payload)},"prev":"${this.#hash}"}`;
+      `"type":${JSON.stringify(type)}${text},"prev":"${this.#hash}"}`;
     this.#hold(line);
     this.#lastType = type;
     noteCall(this.#calls, type, payload, seq);
@@ -266,7 +281,7 @@ export class RecordWriter {
     return flushed;
   }
 
-  #renderPayload(payload: object): string {
+  #renderPayload(payload: object): { text: string; masked: JsonObject | null } {
     const fields = payload as JsonObject;
     let rest: JsonObject = fields;
     if ("type" in fields || "at" in fields) {
@@ -277,10 +292,14 @@ export class RecordWriter {
       throw new Bug("a payload must not name v, seq, ts or prev");
     }
     let text = JSON.stringify(rest);
+    let masked: JsonObject | null = null;
     // A mask over the whole text is cheap and nearly always changes nothing. When it does, each
     // string is masked by itself, since a secret may also look like a part of the line's own form.
-    if (this.#mask(text) !== text) text = JSON.stringify(maskDeep(rest as Json, this.#mask));
-    return text === "{}" ? "" : "," + text.slice(1, -1);
+    if (this.#mask(text) !== text) {
+      masked = maskDeep(rest as Json, this.#mask) as JsonObject;
+      text = JSON.stringify(masked);
+    }
+    return { text: text === "{}" ? "" : "," + text.slice(1, -1), masked };
   }
 
   #hold(line: string): void {

@@ -225,6 +225,21 @@ Deno.test("RecordWriter: a secret is masked in values and keys, and never breaks
     assert.equal(payload.arguments.hunter22[0], "x hunter22");
   }));
 
+Deno.test("RecordWriter.admit: the machine gets what the record holds", () =>
+  inTemporary((directory) => {
+    const vault = Vault.from({ "env:A": "hunter22" });
+    const writer = open(directory, "new", { mask: (text) => vault.mask(text) });
+    const plain = { type: "a", at: 3, list: ["nothing"] };
+    assert.equal(writer.admit(plain), plain);
+    const secret = { type: "b", at: 4, list: ["say hunter22"], n: 1 };
+    const admitted = writer.admit(secret);
+    assert.deepEqual(admitted, { list: ["say ***"], n: 1, type: "b", at: 4 });
+    assert.deepEqual(secret.list, ["say hunter22"]);
+    writer.close();
+    const [, line] = lines(directory);
+    assert.deepEqual([line!.type, line!.at, line!.list], ["b", 4, ["say ***"]]);
+  }));
+
 /** The real file system with only so much room left: what fits of a write is written. */
 function withRoom(room: { bytes: number }): FilesPort {
   return {
