@@ -1,7 +1,8 @@
 /** The daemon's small HTTP endpoint: probes, figures, and triggers from outside. */
 
-import { TRIGGER_BODY_BYTES_MAX } from "../core/limits.ts";
+import { TRIGGER_BODY_BYTES_MAX, TRIGGER_BODY_TIMEOUT_MS } from "../core/limits.ts";
 import type { Secret } from "../core/secret.ts";
+import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
 import { TRIGGER_NAME } from "./check.ts";
 import type { HealthReport } from "./health.ts";
@@ -19,6 +20,7 @@ export type TriggerAnswer =
   | { kind: "full" | "unrouted" | "draining" | "failed"; message: string };
 
 export interface EndpointDeps {
+  clock: ClockPort;
   digest: DigestPort;
   /** Null: POST /trigger is off. */
   token: Secret | null;
@@ -72,7 +74,8 @@ async function answerTrigger(
   }
   if (request.method !== "POST") return text(405, "method not allowed", { allow: "POST" });
   if (!TRIGGER_NAME.test(name)) return text(404, "not found");
-  const body = await readBody(request);
+  const body = await readBody(request, deps.clock);
+  if (body === "late") return text(408, "the body took too long");
   if (body === null) return text(413, `the body is over ${TRIGGER_BODY_BYTES_MAX} bytes`);
   const mimeType = request.headers.get("content-type") ?? "application/octet-stream";
   const answer = deps.trigger({ name, mimeType, body });
@@ -102,19 +105,35 @@ async function isBearer(
   return difference === 0 && given !== "";
 }
 
-/** The whole body, or null if it is over the bound: then the rest is not read. */
-async function readBody(request: Request): Promise<Uint8Array | null> {
+/** The whole body; null: over the bound; `late`: not here in time. Then the rest is not read. */
+async function readBody(request: Request, clock: ClockPort): Promise<Uint8Array | null | "late"> {
   if (Number(request.headers.get("content-length") ?? 0) > TRIGGER_BODY_BYTES_MAX) {
     await request.body?.cancel();
     return null;
   }
+  if (request.body === null) return new Uint8Array(0);
+  const reader = request.body.getReader();
+  const late = Promise.withResolvers<"late">();
+  const timer = clock.after(TRIGGER_BODY_TIMEOUT_MS, () => late.resolve("late"));
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > TRIGGER_BODY_BYTES_MAX) return null;
-    chunks.push(chunk);
+  try {
+    for (;;) {
+      const read = await Promise.race([reader.read(), late.promise]);
+      if (read === "late") break;
+      if (read.done) return join(chunks, bytes);
+      bytes += read.value.length;
+      if (bytes > TRIGGER_BODY_BYTES_MAX) break;
+      chunks.push(read.value);
+    }
+  } finally {
+    timer();
   }
+  await reader.cancel().catch(() => {});
+  return bytes > TRIGGER_BODY_BYTES_MAX ? null : "late";
+}
+
+function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   const body = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {

@@ -1,0 +1,102 @@
+/** Files as a source of changes: `file:GLOB`, watched from the longest directory without wildcard. */
+
+import { RESOURCES_MAX } from "../core/limits.ts";
+import { globToRegExp } from "../core/glob.ts";
+import { failed, type Outcome, success } from "../core/outcome.ts";
+import type { Cancel } from "../ports/clock.ts";
+import type { FileWatchPort } from "../ports/file_watch.ts";
+import type { FilesPort } from "../ports/files.ts";
+
+/** The server's name that changes of files carry. */
+export const FILE_SERVER = "file";
+
+export interface FileGlob {
+  /** Absolute. */
+  glob: string;
+  directory: string;
+  recursive: boolean;
+  pattern: RegExp;
+}
+
+/** A glob as written, relative ones against `workingDirectory`. */
+export function parseFileGlob(text: string, workingDirectory: string): FileGlob {
+  const absolute = text.startsWith("/") || /^[A-Za-z]:[\\/]/.test(text);
+  const relative = text.replace(/^(\.\/)+/, "");
+  const glob = absolute ? text : `${workingDirectory.replace(/\/$/, "")}/${relative}`;
+  const wildcard = glob.search(/[*?]/);
+  const literal = wildcard === -1 ? glob : glob.slice(0, wildcard);
+  const slash = literal.lastIndexOf("/");
+  return {
+    glob,
+    directory: slash <= 0 ? "/" : literal.slice(0, slash),
+    recursive: wildcard !== -1 && glob.slice(wildcard).includes("/") || glob.includes("**"),
+    pattern: globToRegExp(glob),
+  };
+}
+
+/** A route's match with a relative file glob made absolute; others as they are. */
+export function absoluteMatch(match: string, workingDirectory: string): string {
+  const prefix = `${FILE_SERVER}:`;
+  if (!match.startsWith(prefix)) return match;
+  return prefix + parseFileGlob(match.slice(prefix.length), workingDirectory).glob;
+}
+
+/** Files that a glob matches now, at most RESOURCES_MAX; no links are followed. */
+export function listMatches(files: FilesPort, glob: FileGlob): string[] {
+  const out: string[] = [];
+  const directories = [glob.directory];
+  for (let looked = 0; directories.length > 0 && looked < RESOURCES_MAX; looked++) {
+    const directory = directories.pop()!;
+    const names = files.list(directory);
+    if (!names.ok) continue;
+    for (const name of names.value) {
+      const path = `${directory === "/" ? "" : directory}/${name}`;
+      const stat = files.lstat(path);
+      if (!stat.ok) continue;
+      if (stat.value.kind === "directory" && glob.recursive) directories.push(path);
+      else if (stat.value.kind === "file" && glob.pattern.test(path)) out.push(path);
+      if (out.length >= RESOURCES_MAX) return out;
+    }
+  }
+  return out;
+}
+
+/**
+ * Watches globs. `changed` gets the absolute path of each file that a glob matches; what the system
+ * may have missed is told as `possibly`.
+ */
+export function watchFiles(
+  ports: { files: FilesPort; fileWatch: FileWatchPort },
+  globs: readonly FileGlob[],
+  changed: (path: string, possibly: boolean) => void,
+): Outcome<Cancel, string> {
+  const cancels: Cancel[] = [];
+  const stop = () => {
+    for (const cancel of cancels.splice(0)) cancel();
+  };
+  for (const glob of globs) {
+    const real = ports.files.realPath(glob.directory);
+    if (!real.ok) {
+      stop();
+      return failed(`Cannot watch ${glob.glob}: ${real.failure.message}`);
+    }
+    const watched = ports.fileWatch.watch(real.value, glob.recursive, {
+      // The system names what it watches by its real path; the operator may have named a link.
+      changed: (path) => {
+        const named = path.startsWith(real.value)
+          ? glob.directory + path.slice(real.value.length)
+          : path;
+        if (glob.pattern.test(named)) changed(named, false);
+      },
+      missed: () => {
+        for (const path of listMatches(ports.files, glob)) changed(path, true);
+      },
+    });
+    if (!watched.ok) {
+      stop();
+      return failed(`Cannot watch ${glob.glob}: ${watched.failure.message}`);
+    }
+    cancels.push(watched.value);
+  }
+  return success(stop);
+}

@@ -1,0 +1,422 @@
+/** Mode reactive: sources feed the router, the router feeds runs and warm sessions. */
+
+import { backoffMs } from "../core/backoff.ts";
+import { DELIVERY_BACKOFF } from "../core/limits.ts";
+import { failed, type Outcome, success } from "../core/outcome.ts";
+import type { Json } from "../core/json.ts";
+import type { Route } from "../config/settings.ts";
+import type { Cancel } from "../ports/clock.ts";
+import type { Attachment, SubscribeRequest, WatcherHandle } from "../ports/runs.ts";
+import type { AgentResult } from "../wire/result.ts";
+import { MAIN_SESSION } from "./check.ts";
+import type { Daemon } from "./daemon.ts";
+import type { TriggerAnswer, TriggerCall } from "./endpoint.ts";
+import {
+  absoluteMatch,
+  FILE_SERVER,
+  listMatches,
+  parseFileGlob,
+  watchFiles,
+} from "./file_source.ts";
+import { tellChanges, tellRun } from "./instruction.ts";
+import { isUnserved } from "./mode.ts";
+import type { Change } from "./route_queue.ts";
+import {
+  accept,
+  addDynamicRoute,
+  type Delivery,
+  openRouter,
+  ownerOf,
+  pendingOf,
+  removeDynamicRoute,
+  type Router,
+  routerWakeMs,
+  settle,
+  takeDeliveries,
+} from "./router.ts";
+import type { Sessions } from "./sessions.ts";
+import type { DaemonState } from "./state.ts";
+import { splitSource } from "./watch.ts";
+
+/** The server's name that requests to POST /trigger carry. */
+export const TRIGGER_SERVER = "trigger";
+
+const DEBOUNCE_MS = 250;
+const CAP = 16;
+/** A watcher that held for this long starts the back-off anew. */
+const WATCHER_HEALTHY_MS = 60_000;
+
+/** The route of everything, where the operator wrote none. */
+function defaultRoute(session: "fresh" | "warm"): Route {
+  return {
+    match: "**",
+    target: session === "warm"
+      ? { kind: "continue", session: MAIN_SESSION }
+      : { kind: "spawn", maxInflight: 4 },
+    debounceMs: DEBOUNCE_MS,
+    cap: CAP,
+    overflow: "coalesce",
+    instruction: null,
+  };
+}
+
+/** Where accepted bodies wait: written before their request is answered. */
+export interface BodyStore {
+  put(runId: string, body: Uint8Array): Outcome<string, string>;
+  get(path: string): Uint8Array | null;
+  drop(path: string): void;
+}
+
+export interface ReactiveDeps {
+  daemon: Daemon;
+  sessions: Sessions;
+  bodies: BodyStore;
+  /** As read at the start. */
+  state: DaemonState;
+  /** Saves what must survive a restart, at once. */
+  keep(): void;
+  /** Null: ready. */
+  setReady(why: string | null): void;
+}
+
+/** The reactive daemon's heart. */
+export class Reactive {
+  readonly #deps: ReactiveDeps;
+  readonly #router: Router;
+  readonly #serving = new Set<Promise<void>>();
+  #watcher: WatcherHandle | null = null;
+  #watcherGone: Promise<void> = Promise.resolve();
+  #watcherAttempt = 0;
+  #everConnected = false;
+  #watched: boolean;
+  #unwatchFiles: Cancel = () => {};
+
+  constructor(deps: ReactiveDeps) {
+    this.#deps = deps;
+    const { settings } = deps.daemon;
+    const { routes, session } = settings.trigger;
+    this.#router = openRouter(
+      routes.length === 0 ? [defaultRoute(session)] : routes.map((route) => ({
+        ...route,
+        match: absoluteMatch(route.match, settings.workingDirectory),
+      })),
+    );
+    this.#watched = deps.state.watched;
+    for (const { name, subscriptions } of deps.state.sessions) {
+      for (const source of subscriptions) {
+        const { server, uri } = splitSource(source);
+        addDynamicRoute(this.#router, server, uri, name, DEBOUNCE_MS, CAP);
+      }
+    }
+    for (const change of deps.state.pending) this.#accept(change);
+  }
+
+  /** Whether subscriptions were ever in place. */
+  get watched(): boolean {
+    return this.#watched;
+  }
+
+  /** What a drain keeps. */
+  pending(): Change[] {
+    return pendingOf(this.#router);
+  }
+
+  /** Arms the sources of the file system; a failure is the operator's to mend. */
+  openFiles(): Outcome<void, string> {
+    const { daemon } = this.#deps;
+    const { settings, ports } = daemon;
+    const globs = this.#sources(true).map((text) =>
+      parseFileGlob(text.slice(FILE_SERVER.length + 1), settings.workingDirectory)
+    );
+    const watching = watchFiles(
+      ports,
+      globs,
+      (path, possibly) => this.#changed(FILE_SERVER, path, possibly),
+    );
+    if (!watching.ok) return watching;
+    this.#unwatchFiles = watching.value;
+    if (this.#watched) {
+      for (const glob of globs) {
+        for (const path of listMatches(ports.files, glob)) this.#changed(FILE_SERVER, path, true);
+      }
+    }
+    return success(undefined);
+  }
+
+  /** Serves until the daemon stops; what was in flight then has ended. */
+  async run(): Promise<void> {
+    const { daemon } = this.#deps;
+    const { clock, telemetry } = daemon.ports;
+    telemetry.emit("trigger.armed", {
+      kind: "reactive",
+      subscriptions: daemon.settings.trigger.subscribe.length,
+      routes: this.#router.routes.length,
+      kept: pendingOf(this.#router).length,
+    });
+    this.#startWatcher();
+    while (daemon.stopping === null) {
+      this.#serveReady();
+      if (daemon.stopping !== null) break;
+      const nowMs = clock.monotonicMs();
+      const wakeMs = routerWakeMs(this.#router, nowMs);
+      await daemon.wake(wakeMs === null ? null : Math.max(0, wakeMs - nowMs));
+    }
+    this.#unwatchFiles();
+    this.#watcher?.stop();
+    await Promise.all(this.#serving);
+    await this.#watcherGone;
+  }
+
+  /** A request from outside. */
+  trigger(call: TriggerCall): TriggerAnswer {
+    const { daemon, sessions, bodies, keep } = this.#deps;
+    if (daemon.stopping !== null) return { kind: "draining", message: "draining" };
+    const owner = ownerOf(this.#router, { server: TRIGGER_SERVER, uri: call.name });
+    if (owner === null) {
+      return { kind: "unrouted", message: `no route matches trigger:${call.name}` };
+    }
+    const { target } = owner.queue.route;
+    const ownId = daemon.mintRunId();
+    const stored = call.body.length === 0 ? success(null) : bodies.put(ownId, call.body);
+    if (!stored.ok) return { kind: "failed", message: "the body could not be kept" };
+    const taken = this.#accept({
+      server: TRIGGER_SERVER,
+      uri: call.name,
+      kind: "changed",
+      runId: target.kind === "spawn" ? ownId : sessions.runIdOf(target.session),
+      body: stored.value === null
+        ? null
+        : { path: stored.value, mimeType: call.mimeType, name: call.name },
+      tries: 0,
+    });
+    if (taken !== "taken") {
+      if (stored.value !== null) bodies.drop(stored.value);
+      return { kind: "full", message: "the queue is full" };
+    }
+    keep();
+    daemon.nudge();
+    return {
+      kind: "accepted",
+      runId: target.kind === "spawn" ? ownId : sessions.runIdOf(target.session),
+    };
+  }
+
+  /** A session's agent asks to be woken by a resource, or no longer. */
+  subscribe(name: string, request: SubscribeRequest): Promise<Outcome<Json, string>> {
+    return Promise.resolve(this.#subscribe(name, request));
+  }
+
+  #subscribe(name: string, { op, server, uri }: SubscribeRequest): Outcome<Json, string> {
+    const { daemon, sessions } = this.#deps;
+    const source = `${server}:${uri}`;
+    if (!daemon.settings.servers.some((settings) => settings.name === server)) {
+      return failed(`no tool server is named ${server}`);
+    }
+    daemon.ports.telemetry.emit(op, { server, uri, session: name });
+    if (op === "unsubscribe") {
+      const removed = removeDynamicRoute(this.#router, server, uri, name);
+      if (!removed) return failed("this session has no such subscription");
+      sessions.noteSubscription(name, source, false);
+      this.#watcher?.watch([], [source]);
+      return success({ unsubscribed: uri });
+    }
+    const added = addDynamicRoute(this.#router, server, uri, name, DEBOUNCE_MS, CAP);
+    if (!added.ok) return added;
+    if (added.value === "added") {
+      sessions.noteSubscription(name, source, true);
+      if (this.#watcher === null) this.#startWatcher();
+      else this.#watcher.watch([source], []);
+    }
+    return success({ subscribed: uri, wakes: name });
+  }
+
+  /** Brings the gauges up to date before they are read. */
+  refreshMetrics(): void {
+    const { metrics } = this.#deps.daemon;
+    metrics.set("dropped", this.#router.unrouted, "-", "unrouted");
+    for (const { match, queue } of this.#router.routes) {
+      const { counts } = queue;
+      metrics.set("depth", queue.waiting.length + queue.blocked.length, match);
+      metrics.set("received", counts.received, match);
+      metrics.set("coalesced", counts.coalesced, match);
+      metrics.set("retried", counts.retried, match);
+      for (const [reason, count] of Object.entries(counts.dropped)) {
+        metrics.set("dropped", count, match, reason);
+      }
+    }
+  }
+
+  #sources(ofFiles: boolean): string[] {
+    const prefix = `${FILE_SERVER}:`;
+    return this.#deps.daemon.settings.trigger.subscribe.filter((source) =>
+      source.startsWith(prefix) === ofFiles
+    );
+  }
+
+  #changed(server: string, uri: string, possibly: boolean): void {
+    const { daemon } = this.#deps;
+    // Also while runs wind down: nothing is served then, but what comes is kept for the next start.
+    daemon.ports.telemetry.emit("resource.updated", { server, uri, possibly });
+    const kind = possibly ? "possibly" : "changed";
+    this.#accept({ server, uri, kind, runId: null, body: null, tries: 0 });
+    daemon.nudge();
+  }
+
+  #accept(change: Change): "taken" | "refused" | "unrouted" {
+    const { daemon } = this.#deps;
+    const owner = ownerOf(this.#router, change);
+    const droppedBefore = owner === null ? 0 : droppedOf(owner.queue.counts);
+    const taken = accept(this.#router, change, daemon.ports.clock.monotonicMs());
+    if (owner === null || droppedOf(owner.queue.counts) > droppedBefore) {
+      const reason = owner === null ? "unrouted" : owner.queue.route.overflow;
+      daemon.metrics.add("skipped", 1, reason);
+      daemon.ports.telemetry.emit("trigger.skipped", {
+        kind: "reactive",
+        server: change.server,
+        uri: change.uri,
+        route: owner?.match ?? null,
+        reason,
+      }, "warn");
+    }
+    return taken;
+  }
+
+  #serveReady(): void {
+    const { daemon } = this.#deps;
+    const { clock, random } = daemon.ports;
+    const nowMs = clock.monotonicMs();
+    for (const delivery of takeDeliveries(this.#router, nowMs)) {
+      if (daemon.stopping !== null) {
+        settle(this.#router, delivery.id, "outage", nowMs, random.unit());
+        continue;
+      }
+      const serving = this.#serve(delivery).then((how) => {
+        settle(this.#router, delivery.id, how, clock.monotonicMs(), random.unit());
+        if (how === "served") this.#dropBodies(delivery);
+        this.#serving.delete(serving);
+        daemon.nudge();
+      });
+      this.#serving.add(serving);
+    }
+  }
+
+  async #serve(delivery: Delivery): Promise<"served" | "again" | "outage"> {
+    const { daemon, sessions } = this.#deps;
+    const { settings, ports } = daemon;
+    const { route, changes } = delivery;
+    const told = tellChanges(route.instruction ?? settings.task.instruction, changes);
+    const attachments = this.#attachments(changes);
+    const trigger = changes[0]!.runId === null ? "resource" : "request";
+    const request = changes.find((change) => change.runId !== null);
+    const runId = route.target.kind === "continue"
+      ? sessions.runIdOf(route.target.session)
+      : request === undefined
+      ? daemon.mintRunId()
+      : retryId(request);
+    ports.telemetry.emit("trigger.fired", {
+      kind: trigger,
+      route: route.match,
+      run_id: runId,
+      changes: changes.length,
+      events: delivery.events,
+      waited_ms: Math.round(ports.clock.monotonicMs() - delivery.firstMs),
+    });
+    const result = route.target.kind === "continue"
+      ? await sessions.deliver(
+        route.target.session,
+        { id: delivery.id, ...told },
+        attachments,
+        trigger,
+      )
+      : await daemon.run(
+        { runId, instruction: tellRun(told), attachments, session: null },
+        trigger,
+      );
+    return howServed(result, daemon.stopping !== null);
+  }
+
+  #attachments(changes: readonly Change[]): Attachment[] {
+    const out: Attachment[] = [];
+    for (const { body } of changes) {
+      const bytes = body === null ? null : this.#deps.bodies.get(body.path);
+      if (body !== null && bytes !== null) {
+        out.push({ name: body.name, mimeType: body.mimeType, bytes });
+      }
+    }
+    return out;
+  }
+
+  #dropBodies(delivery: Delivery): void {
+    const { bodies, keep } = this.#deps;
+    const requests = delivery.changes.filter((change) => change.runId !== null);
+    for (const { body } of requests) if (body !== null) bodies.drop(body.path);
+    if (requests.length > 0) keep();
+  }
+
+  #startWatcher(): void {
+    const { daemon, sessions, setReady, keep } = this.#deps;
+    const dynamic = sessions.states().flatMap((state) => state.subscriptions);
+    const sources = [...new Set([...this.#sources(false), ...dynamic])];
+    if (sources.length === 0) {
+      this.#watched ||= this.#sources(true).length > 0;
+      return setReady(null);
+    }
+    const startedMs = daemon.ports.clock.monotonicMs();
+    let connected = false;
+    const watcher = daemon.ports.runs.watch(sources, this.#watched, {
+      connected: () => {
+        connected = true;
+        this.#everConnected = true;
+        if (!this.#watched) {
+          this.#watched = true;
+          keep();
+        }
+        if (daemon.stopping === null) setReady(null);
+      },
+      updated: (server, uri, possibly) => this.#changed(server, uri, possibly),
+    });
+    this.#watcher = watcher;
+    const running = { tokens: () => 0, cancel: () => watcher.stop(), kill: () => watcher.kill() };
+    daemon.track(running);
+    this.#watcherGone = watcher.ended.then(async (end) => {
+      this.#watcher = null;
+      daemon.untrack(running, 0);
+      if (end === null || daemon.stopping !== null) return;
+      if (!this.#everConnected && end.abort === "mcp") return daemon.failServer(end.message);
+      setReady("the watcher is down");
+      const heldMs = daemon.ports.clock.monotonicMs() - startedMs;
+      this.#watcherAttempt = connected && heldMs >= WATCHER_HEALTHY_MS
+        ? 1
+        : this.#watcherAttempt + 1;
+      const waitMs = backoffMs(
+        DELIVERY_BACKOFF,
+        this.#watcherAttempt,
+        0.5 + daemon.ports.random.unit() / 2,
+      );
+      daemon.metrics.add("restarts", 1, "watcher");
+      daemon.ports.telemetry.emit("subagent.restart", {
+        child_path: "watcher",
+        attempt: this.#watcherAttempt,
+        wait_ms: waitMs,
+        why: end.message,
+      }, "warn");
+      await daemon.sleep(waitMs);
+      if (daemon.stopping === null) this.#startWatcher();
+    });
+  }
+}
+
+function droppedOf(counts: { dropped: Record<string, number> }): number {
+  return Object.values(counts.dropped).reduce((sum, count) => sum + count, 0);
+}
+
+/** A request's run: the id it was promised, and for each try after the first one of its own. */
+function retryId(change: Change): string {
+  return change.tries === 0 ? change.runId! : `${change.runId!}-${change.tries + 1}`;
+}
+
+function howServed(result: AgentResult, stopping: boolean): "served" | "again" | "outage" {
+  if (!isUnserved(result)) return "served";
+  if (stopping) return "outage";
+  return result.abort !== null && result.retryable ? "outage" : "again";
+}
