@@ -1,76 +1,88 @@
 /**
  * `deno task demo`: the main job on this repository's own documents, from source. It uses the model
- * that `auto` finds, and otherwise a recording, which the program says.
+ * that `auto` finds, and otherwise a recording, and says which.
  */
 
-const root = await Deno.realPath(`${import.meta.dirname}/..`);
-const summary = "out/summary.md";
+/** The file that the job writes. */
+export const SUMMARY = "out/summary.md";
+/** The replies of a model that worked on the job once. */
+export const RECORDING = "examples/demo/recording.jsonl";
 
-/** The check is a program like any other: here a script with leave to read four files. */
-const check = [
-  Deno.execPath(),
-  "run",
+/** What the program may do from source: the kinds that are baked into the binary. */
+export const SOURCE_FLAGS: readonly string[] = [
   "--no-prompt",
-  `--allow-read=README.md,ARCHITECTURE.md,${summary}`,
-  "examples/demo/check.ts",
-].map(quote).join(" ");
-
-const args = [
-  "run",
-  "@examples/demo/task.md",
-  "--intelligence",
-  "auto,recorded:examples/demo/recording.jsonl",
-  "--allow-read=README.md,ARCHITECTURE.md,CONTRIBUTING.md,CHANGELOG.md,permissions.md,out",
-  "--allow-write=out",
-  "--output-schema",
-  "examples/demo/summary.schema.json",
-  "--require",
-  summary,
-  "--check",
-  check,
-  "--max-steps",
-  "20",
-  "--deadline",
-  "5m",
-  "--log-format",
-  "text",
+  "--allow-read",
+  "--allow-write",
+  "--allow-net",
+  "--allow-env",
+  "--allow-run",
+  "--allow-sys",
 ];
+
+/** The job's arguments, with a model to do it. */
+export function demoArguments(intelligence: string): string[] {
+  // The check is a program like any other: here a script that may read three files.
+  const check = [
+    Deno.execPath(),
+    "run",
+    "--no-prompt",
+    `--allow-read=README.md,ARCHITECTURE.md,${SUMMARY}`,
+    "examples/demo/check.ts",
+  ];
+  return [
+    "run",
+    "@examples/demo/task.md",
+    "--intelligence",
+    intelligence,
+    "--allow-read=.",
+    "--allow-write=out",
+    "--output-schema",
+    "examples/demo/summary.schema.json",
+    "--require",
+    SUMMARY,
+    "--check",
+    check.map(quote).join(" "),
+    "--max-steps",
+    "20",
+    "--deadline",
+    "5m",
+  ];
+}
 
 /** A word as a POSIX shell would have to read it. */
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-if (import.meta.main) {
+/** Removes what an earlier run made, so that its check does not pass before this one begins. */
+export async function clearOutput(root: string): Promise<void> {
   await Deno.mkdir(`${root}/out`, { recursive: true });
-  await Deno.remove(`${root}/${summary}`).catch((error) => {
+  await Deno.remove(`${root}/${SUMMARY}`).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
-  console.error(`agentd ${args.map(quote).join(" ")}\n`);
+}
+
+/** Runs agentd from source; its exit code. */
+export async function runFromSource(root: string, args: readonly string[]): Promise<number> {
   const { code } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--no-prompt",
-      "--allow-read",
-      "--allow-write",
-      "--allow-net",
-      "--allow-env",
-      "--allow-run",
-      "--allow-sys",
-      "main.ts",
-      ...args,
-    ],
+    args: ["run", ...SOURCE_FLAGS, "main.ts", ...args],
     cwd: root,
     stdin: "null",
   }).spawn().status;
+  return code;
+}
+
+if (import.meta.main) {
+  const root = await Deno.realPath(`${import.meta.dirname}/..`);
+  const args = [...demoArguments(`auto,recorded:${RECORDING}`), "--log-format", "text"];
+  await clearOutput(root);
+  console.error(`agentd ${args.map(quote).join(" ")}\n`);
+  const code = await runFromSource(root, args);
   if (code === 0) {
-    const text = await Deno.readTextFile(`${root}/${summary}`);
-    console.error(`\n${summary} (${text.split("\n").length - 1} lines) begins:\n`);
-    console.error(text.split("\n").slice(0, 12).map((line) => `  ${line}`).join("\n"));
-    console.error(
-      "\nThe whole run, turn by turn: deno task agentd inspect last. Without a model of yours this " +
-        "was the recording;\nset OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama, to see one work.",
-    );
+    const lines = (await Deno.readTextFile(`${root}/${SUMMARY}`)).trimEnd().split("\n");
+    console.error(`\n${SUMMARY}, ${lines.length} lines, begins:\n`);
+    console.error(lines.slice(0, 12).map((line) => `  ${line}`).join("\n"));
+    console.error("\nThe whole run, turn by turn: npx -y deno@2.9.6 task agentd inspect last");
   } else console.error(`\nThe run ended with exit code ${code}; README.md says what it means.`);
   Deno.exit(code);
 }
