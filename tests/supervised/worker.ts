@@ -1,5 +1,6 @@
 /** A loop Worker that does what its script says, good or bad. */
 
+import type { ChildEnd } from "../../src/wire/control.ts";
 import type { FromWorker, ServerPortMessage, ToWorker } from "../../src/wire/worker.ts";
 import { guardWorker } from "../../src/sys/worker_guard.ts";
 import { failedResult } from "../../src/wire/result.ts";
@@ -13,6 +14,8 @@ guardWorker((message) => scope.postMessage({ type: "failed", message }));
 let script: { do?: string; steps?: Record<string, unknown>[] } = {};
 const waiting = new Map<number, (message: ToWorker) => void>();
 let ids = 0;
+const ends: ChildEnd[] = [];
+const endWaiters: (() => void)[] = [];
 
 scope.onmessage = ({ data }) => {
   if (data.type === "start") {
@@ -21,7 +24,11 @@ scope.onmessage = ({ data }) => {
     void act();
   } else if (data.type === "cancel") {
     if (script.do === "ignore_cancel") return;
-    scope.postMessage({ type: "result", result: failedResult("cancelled", data.reason) });
+    const status = data.reason === "tree_tokens" ? "exhausted_tokens" : "cancelled";
+    scope.postMessage({ type: "result", result: failedResult(status, data.reason) });
+  } else if (data.type === "child_ended") {
+    ends.push(data.end);
+    for (const wake of endWaiters.splice(0)) wake();
   } else if ("id" in data) {
     waiting.get(data.id)?.(data);
     waiting.delete(data.id);
@@ -56,11 +63,23 @@ function complete(result: unknown): void {
 
 /** One request of the broker and its answer; `open_server` also talks a line with the server. */
 async function ask(step: Record<string, unknown>): Promise<unknown> {
+  if (step.type === "await_children") {
+    while (ends.length < (step.count as number)) {
+      await new Promise<void>((resolve) => endWaiters.push(resolve));
+    }
+    return ends;
+  }
+  if (step.type === "tell") {
+    scope.postMessage(step.message as FromWorker);
+    return null;
+  }
+  if (step.type === "wait") return await new Promise(() => {});
   const id = ++ids;
   const { promise, resolve } = Promise.withResolvers<ToWorker>();
   waiting.set(id, resolve);
   scope.postMessage({ ...step, id } as FromWorker);
   const answer = await promise;
+  if (answer.type === "reply") return { ok: answer.ok, value: answer.value };
   if (answer.type !== "server_opened") return { ...answer, port: undefined };
   return { type: "server_opened", said: await converse(answer.port, step) };
 }
