@@ -40,9 +40,31 @@ export class Layers {
     this.problems.push(problem(where, value, message, hint));
   }
 
-  /** Lays one value over what is there, if it has the option's shape. */
+  /**
+   * Lays one value over what is there, if it has the option's shape. Of a map that merges, each entry
+   * stands for itself.
+   */
   lay(option: Option, value: Json, level: Level, locate: Locate): void {
-    const sound = checkShape(option.shape, value, [], (path, at, message, hint) => {
+    if (option.merged && isObject(value)) {
+      for (const [key, member] of Object.entries(value)) {
+        if (!this.#isSound(option, { [key]: member }, locate)) continue;
+        const below = valueAt(this.tree, option.key);
+        if (isObject(below)) below[key] = member;
+        else this.#put(option, { [key]: member });
+        this.origins.set([...option.key, key], level, (path) => locate([key, ...path]));
+      }
+      return;
+    }
+    if (!this.#isSound(option, value, locate)) return;
+    const whole = option.shape.kind === "list" && typeof value === "string"
+      ? splitCommas(value)
+      : value;
+    this.#put(option, whole);
+    this.origins.set(option.key, level, locate);
+  }
+
+  #isSound(option: Option, value: Json, locate: Locate): boolean {
+    return checkShape(option.shape, value, [], (path, at, message, hint) => {
       const hidden = isHidden([...option.key, ...path]);
       this.report(
         locate(path),
@@ -51,20 +73,6 @@ export class Layers {
         hint,
       );
     });
-    if (!sound) return;
-    const whole = option.shape.kind === "list" && typeof value === "string"
-      ? splitCommas(value)
-      : value;
-    const below = valueAt(this.tree, option.key);
-    if (option.merged && isObject(below) && isObject(whole)) {
-      for (const [key, member] of Object.entries(whole)) {
-        below[key] = member;
-        this.origins.set([...option.key, key], level, (path) => locate([key, ...path]));
-      }
-      return;
-    }
-    this.#put(option, whole);
-    this.origins.set(option.key, level, locate);
   }
 
   /** Lays a file's content (or a recorded configuration) over what is there. */
