@@ -21,6 +21,9 @@ export interface ServerTools {
   tools: readonly ListedTool[];
 }
 
+/** Tools that one host remembers, with those that are gone: a server may list new names for ever. */
+const KNOWN_TOOLS_MAX = 16 * TOOLS_MAX;
+
 /** The catalogue. Pins and names last as long as it does. */
 export class Catalogue {
   readonly #settings: ToolSettings;
@@ -30,6 +33,8 @@ export class Catalogue {
   /** What each tool was when it was first seen, or last accepted. */
   readonly #pins = new Map<string, string>();
   readonly #refused = new Map<string, string>();
+  readonly #known = new Set<string>();
+  #full = false;
   #entries = new Map<string, Entry>();
 
   constructor(settings: ToolSettings, telemetry: TelemetryPort) {
@@ -60,6 +65,7 @@ export class Catalogue {
       const sorted = server.tools.toSorted((a, b) => a.remoteName < b.remoteName ? -1 : 1);
       for (const listed of sorted) {
         const name = `${server.name}/${listed.remoteName}`;
+        if (!this.#remembers(name)) continue;
         const rule = this.#rules.resolve(name);
         if (!rule.granted || !this.#accepts(server.name, name, listed)) continue;
         accepted.push({ server: server.name, listed, name, rule });
@@ -79,6 +85,22 @@ export class Catalogue {
       if (known?.listed.fingerprint === listed.fingerprint) return [name, known];
       return [name, { tool: makeTool(server, listed, rule, wireNames[index]!), listed, rule }];
     }));
+  }
+
+  #remembers(name: string): boolean {
+    if (this.#known.has(name)) return true;
+    if (this.#known.size === KNOWN_TOOLS_MAX) {
+      if (this.#full) return false;
+      this.#full = true;
+      this.#telemetry.emit(
+        "limit.exceeded",
+        { limit: "known_tools", bound: KNOWN_TOOLS_MAX },
+        "warn",
+      );
+      return false;
+    }
+    this.#known.add(name);
+    return true;
   }
 
   /** Whether a tool may be offered as it is listed now; tells of a change once. */

@@ -307,7 +307,15 @@ function describe(sdk: Sdk, error: unknown): string {
   return boundedMessage(error.message);
 }
 
+/**
+ * What handshake and listing may take of a server's start timeout: the rest is for ending the
+ * process and hearing the end of its stderr.
+ */
+export function handshakeTimeoutMs(server: ServerSettings): number {
+  return server.startTimeoutMs - Math.min(STDERR_WAIT_MS, server.startTimeoutMs / 5);
+}
+
 /** How a start that ran out of time is told. */
-export function startTimeoutMessage(timeoutMs: number): string {
-  return `it did not answer initialize within ${formatDuration(timeoutMs)}`;
+export function startTimeoutMessage(server: ServerSettings): string {
+  return `it did not answer initialize within ${formatDuration(server.startTimeoutMs)}`;
 }

@@ -17,6 +17,11 @@ export class NotSent extends Error {
   override name = "NotSent";
 }
 
+/** A call that we do not send, for a reason that sending it again would not change. */
+export class Refused extends Error {
+  override name = "Refused";
+}
+
 /** An HTTP request that brought no response. `sent`: it may have reached the server. */
 export class HttpFault extends Error {
   override name = "HttpFault";
@@ -56,6 +61,7 @@ export function boundedMessage(text: string): string {
 
 /** What went wrong with one request, from what the SDK or a transport threw. */
 export function classifyError(sdk: Sdk, error: unknown, hadSession: boolean): Fault {
+  if (error instanceof Refused) return finalFault("not_sent", error.message);
   if (error instanceof NotSent) return transportFault("not_sent", error.message);
   if (error instanceof HttpFault) {
     if (error.denied) return finalFault("denied", boundedMessage(error.message));

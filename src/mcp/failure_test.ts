@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { classifyError, classifyStatus, HttpFault, NotSent } from "./failure.ts";
+import { classifyError, classifyStatus, HttpFault, NotSent, Refused } from "./failure.ts";
 import { OVERSIZED, STREAM_ENDED } from "./message.ts";
 import { loadSdk } from "./sdk.ts";
 
@@ -41,6 +41,7 @@ Deno.test("classifyError: what the SDK and the transports throw", async () => {
   const sdk = await loadSdk();
   const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } = sdk;
   const rows: [error: unknown, cls: string, remedy: string][] = [
+    [new Refused("x"), "not_sent", "no"],
     [new NotSent("x"), "not_sent", "transport"],
     [new HttpFault("x", false, false), "not_sent", "transport"],
     [new HttpFault("x", true, false), "lost", "transport"],

@@ -115,8 +115,9 @@ Deno.test("HttpTransport: a description that changes with the session refuses th
   await withServer(async (bench) => {
     await answer(bench, "forget");
     const outcome = await callTool(bench, "web/act");
-    // The first session had one, so has the second: the same words again.
-    assert.ok(outcome.ok, JSON.stringify(outcome));
+    assert.ok(!outcome.ok && outcome.failure.class === "not_sent", JSON.stringify(outcome));
+    assert.match(outcome.failure.message, /has changed since the run began/);
+    assert.deepEqual((await bench.host.list(never)).tools, []);
   }, { behaviour: "changes" });
 });
 

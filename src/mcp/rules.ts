@@ -18,14 +18,21 @@ export class Rules {
   readonly #settings: ToolSettings;
   /** Longest glob first; of equal lengths, the later one, as with every other override. */
   readonly #rules: readonly ToolRule[];
+  readonly #resolved = new Map<string, ResolvedRule>();
 
   constructor(settings: ToolSettings) {
     this.#settings = settings;
     this.#rules = settings.rules.toReversed().toSorted((a, b) => b.glob.length - a.glob.length);
   }
 
-  /** The rules of one tool. */
+  /** The rules of one tool; resolved once, since a list may be taken every turn. */
   resolve(name: string): ResolvedRule {
+    let rule = this.#resolved.get(name);
+    if (rule === undefined) this.#resolved.set(name, rule = this.#resolve(name));
+    return rule;
+  }
+
+  #resolve(name: string): ResolvedRule {
     const matching = this.#rules.filter((rule) => matchesTool(rule.glob, name));
     const said = <Key extends "grant" | "readOnly" | "idempotent" | "poll" | "timeoutMs">(
       key: Key,

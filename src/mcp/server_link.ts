@@ -1,8 +1,7 @@
 /** The link to one server for the length of a run: started, listed, restarted, given up. */
 
 import { backoffMs, type BackoffPlan } from "../core/backoff.ts";
-import type { JsonObject } from "../core/json.ts";
-import { RESOURCES_MAX, TOOL_LINE_BYTES_MAX, TOOLS_MAX } from "../core/limits.ts";
+import { RESOURCES_MAX, TOOLS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -11,13 +10,16 @@ import type { ServerSettings } from "../wire/payload.ts";
 import {
   type Connection,
   type ConnectionDeps,
+  handshakeTimeoutMs,
   openConnection,
   startTimeoutMessage,
 } from "./connection.ts";
 import { finalFault } from "./failure.ts";
+import { hasSoundHeaders } from "./header_schema.ts";
+import { HttpTransport } from "./http.ts";
+import { exitOf, LinkLog } from "./link_log.ts";
 import { type Listing, readList } from "./listing.ts";
 import { type ListedTool, readResource, readTool } from "./metadata.ts";
-import { PortTransport, type StrayLine } from "./stdio.ts";
 import { type SubscriptionEvents, Subscriptions } from "./subscriptions.ts";
 import { pause, TimeLimit, unlessAborted } from "./timing.ts";
 
@@ -42,6 +44,8 @@ type State =
   | { kind: "closed" };
 
 const RESTART_BACKOFF: BackoffPlan = { baseMs: 200, capMs: 5_000, attemptsMax: Infinity };
+/** An HTTP server that cannot be reached is somebody else's to restart, which takes longer. */
+const REACH_BACKOFF: BackoffPlan = { baseMs: 1_000, capMs: 30_000, attemptsMax: Infinity };
 /** An HTTP server that is not there yet is knocked at again while it starts. */
 const HTTP_START_BACKOFF: BackoffPlan = { baseMs: 100, capMs: 1_000, attemptsMax: 3 };
 
@@ -51,12 +55,13 @@ export class ServerLink {
   /** What the server lists now. */
   tools: ListedTool[] = [];
   resources: Resource[] = [];
+  /** Grows whenever its tools are listed. */
+  toolsVersion = 0;
   readonly #deps: LinkDeps;
   readonly #events: LinkEvents;
   readonly #subscriptions: Subscriptions;
   readonly #life = new AbortController();
-  /** Names and reasons that were told already. */
-  readonly #told = new Set<string>();
+  readonly #log: LinkLog;
   #state: State = { kind: "idle" };
   #restarts = 0;
   #toolsStale = false;
@@ -66,6 +71,7 @@ export class ServerLink {
     this.settings = settings;
     this.#deps = deps;
     this.#events = events;
+    this.#log = new LinkLog(deps.telemetry, settings);
     this.#subscriptions = new Subscriptions(deps, {
       toolsChanged: () => {
         // Until it is listed anew, one change is as good as a thousand.
@@ -92,6 +98,11 @@ export class ServerLink {
   /** Whether the server said that its tools changed and they were not listed since. */
   get toolsStale(): boolean {
     return this.#toolsStale;
+  }
+
+  /** The same of its resources. */
+  get resourcesStale(): boolean {
+    return this.#resourcesStale;
   }
 
   /** Restarts that are left before the server is given up. */
@@ -126,7 +137,7 @@ export class ServerLink {
     }
   }
 
-  /** Lists anew what the server said has changed; keeps what it has if that fails. */
+  /** Lists anew what the server said has changed, if anything; keeps what it has if that fails. */
   async refresh(signal: AbortSignal): Promise<void> {
     if (this.#state.kind !== "up" || !(this.#toolsStale || this.#resourcesStale)) return;
     const limit = new TimeLimit(this.#deps.clock, this.settings.startTimeoutMs, signal);
@@ -176,14 +187,14 @@ export class ServerLink {
     this.#life.abort();
     if (state.kind === "recovering") await state.over;
     if (state.kind !== "up") return;
-    this.#tellDisconnect(state.connection, "closed");
+    this.#log.disconnected(state.connection, "closed");
     await state.connection.end();
   }
 
   async #connect(signal: AbortSignal): Promise<Outcome<void, ServerFailure>> {
-    const { clock, telemetry } = this.#deps;
+    const { clock } = this.#deps;
     const startMs = clock.monotonicMs();
-    const limit = new TimeLimit(clock, this.settings.startTimeoutMs, signal);
+    const limit = new TimeLimit(clock, handshakeTimeoutMs(this.settings), signal);
     const outcome = await this.#open(limit.signal);
     limit.clear();
     const durMs = Math.round(clock.monotonicMs() - startMs);
@@ -194,29 +205,13 @@ export class ServerLink {
         return failed({ server: this.name, message: "cancelled", stderr: "" });
       }
       this.#state = { kind: "up", connection };
-      telemetry.emit("mcp.connect", {
-        server: this.name,
-        tools: this.tools.length,
-        resources: this.resources.length,
-        protocol: connection.protocol,
-        ...strayFields(connection),
-        dur_ms: durMs,
-      });
+      this.#log.connected(connection, this.tools.length, this.resources.length, durMs);
       return success(undefined);
     }
-    if (limit.cause === "cancelled") {
-      return failed({ ...outcome.failure, server: this.name, message: "cancelled" });
-    }
-    const failure = limit.cause === "timeout"
-      ? { ...outcome.failure, message: startTimeoutMessage(this.settings.startTimeoutMs) }
-      : outcome.failure;
-    telemetry.emit("mcp.connect.fail", {
-      server: this.name,
-      required: this.settings.required,
-      err: { type: limit.cause ?? "start", message: failure.message },
-      stderr: failure.stderr,
-      dur_ms: durMs,
-    }, this.settings.required ? "error" : "warn");
+    const failure = { ...outcome.failure, server: this.name };
+    if (limit.cause === "cancelled") return failed({ ...failure, message: "cancelled" });
+    if (limit.cause === "timeout") failure.message = startTimeoutMessage(this.settings);
+    this.#log.connectFailed(failure, limit.cause ?? "start", durMs);
     return failed(failure);
   }
 
@@ -235,7 +230,7 @@ export class ServerLink {
         sessionLost: () => {
           if (connection !== null) this.sessionLost(connection);
         },
-        stray: (line) => this.#tellStray(line),
+        stray: (line) => this.#log.stray(line),
         streamReopened: () => this.#subscriptions.reportAll(),
       }, signal);
       if (!opened.ok) {
@@ -255,8 +250,7 @@ export class ServerLink {
           return failed({ server: this.name, message: `cannot list: ${reason}`, stderr: "" });
         }
       }
-      const { transport } = connection;
-      const exit = transport instanceof PortTransport ? transport.exit : null;
+      const exit = exitOf(connection);
       await connection.close();
       return failed({
         server: this.name,
@@ -291,7 +285,7 @@ export class ServerLink {
           ? orNone(read("resources/templates/list", "resourceTemplates", RESOURCES_MAX))
           : none,
       ]);
-      if (tools) this.#takeTools(toolList);
+      if (tools) this.#takeTools(toolList, mirrorsHeaders(connection));
       if (resources) this.#takeResources(resourceList, templateList);
     } catch (error) {
       if (tools) this.#toolsStale = true;
@@ -300,58 +294,28 @@ export class ServerLink {
     }
   }
 
-  #takeTools(listing: Listing): void {
+  #takeTools(listing: Listing, mirrors: boolean): void {
     const tools = new Map<string, ListedTool>();
     for (const raw of listing.items) {
       const tool = readTool(raw);
-      if ("why" in tool) this.#tellLeftOut(tool.name, tool.why);
-      else if (tools.has(tool.remoteName)) this.#tellLeftOut(tool.remoteName, "it is listed twice");
-      else tools.set(tool.remoteName, tool);
+      if ("why" in tool) this.#log.leftOut(tool.name, tool.why);
+      else if (mirrors && tool.mirrorsHeaders && !hasSoundHeaders(tool.inputSchema)) {
+        this.#log.leftOut(tool.remoteName, "its x-mcp-header declarations break the protocol");
+      } else if (tools.has(tool.remoteName)) {
+        this.#log.leftOut(tool.remoteName, "it is listed twice");
+      } else tools.set(tool.remoteName, tool);
     }
-    this.#tellCut("tools", listing);
+    this.#log.cut("tools", listing);
     this.tools = [...tools.values()];
+    this.toolsVersion++;
   }
 
   #takeResources(resources: Listing, templates: Listing): void {
-    this.#tellCut("resources", resources);
+    this.#log.cut("resources", resources);
     this.resources = [
       ...resources.items.map((raw) => readResource(this.name, raw, false)),
       ...templates.items.map((raw) => readResource(this.name, raw, true)),
     ].filter((resource) => resource !== undefined).slice(0, RESOURCES_MAX);
-  }
-
-  #tellLeftOut(tool: string, why: string): void {
-    if (this.#told.size >= TOOLS_MAX || this.#told.has(`${tool}\n${why}`)) return;
-    this.#told.add(`${tool}\n${why}`);
-    const fields: JsonObject = { server: this.name, tool, change: "left_out", why };
-    this.#deps.telemetry.emit("mcp.tool.changed", fields, "warn");
-  }
-
-  #tellCut(list: string, listing: Listing): void {
-    if (listing.cut === null) return;
-    const fields = { server: this.name, limit: `list_${listing.cut}`, list };
-    this.#deps.telemetry.emit("limit.exceeded", { ...fields, kept: listing.items.length }, "warn");
-  }
-
-  #tellStray(line: StrayLine): void {
-    const { telemetry } = this.#deps;
-    if (line.kind === "oversized") {
-      const fields = { limit: "tool_line_bytes", server: this.name, bound: TOOL_LINE_BYTES_MAX };
-      return telemetry.emit("limit.exceeded", { ...fields, bytes: line.bytes }, "warn");
-    }
-    const fields = { server: this.name, stray: line.kind, bytes: line.bytes };
-    telemetry.emit("mcp.connect", fields, "warn");
-  }
-
-  #tellDisconnect(connection: Connection, reason: string): void {
-    const { transport } = connection;
-    const exit = transport instanceof PortTransport ? transport.exit : null;
-    this.#deps.telemetry.emit("mcp.disconnect", {
-      server: this.name,
-      reason,
-      ...(exit === null ? {} : { code: exit.code, signal: exit.signal }),
-      ...strayFields(connection),
-    }, reason === "closed" ? "info" : "warn");
   }
 
   #ended(connection: Connection): void {
@@ -360,7 +324,7 @@ export class ServerLink {
   }
 
   #recover(connection: Connection, reason: string): void {
-    this.#tellDisconnect(connection, reason);
+    this.#log.disconnected(connection, reason);
     connection.retire();
     const over = this.#restart(connection);
     if (this.#state.kind !== "down") this.#state = { kind: "recovering", over };
@@ -371,19 +335,19 @@ export class ServerLink {
     const { clock, random, restartsMax } = this.#deps;
     const toolsBefore = fingerprint(this.tools);
     const resourcesBefore = JSON.stringify(this.resources);
-    const { transport } = before;
     let failure: ServerFailure = {
       server: this.name,
       message: "it ended",
-      stderr: transport instanceof PortTransport ? transport.exit?.stderr ?? "" : "",
+      stderr: exitOf(before)?.stderr ?? "",
     };
     // A new session of a living server is no restart; only failing to get one counts.
     let counted = this.settings.kind !== "http";
+    const backoff = counted ? RESTART_BACKOFF : REACH_BACKOFF;
     for (let attempt = counted ? 1 : 0;; attempt++) {
       if (counted && this.#restarts >= restartsMax) return this.#giveUp(failure);
       if (counted) this.#restarts++;
       counted = true;
-      const delayMs = attempt === 0 ? 0 : backoffMs(RESTART_BACKOFF, attempt, random.unit());
+      const delayMs = attempt === 0 ? 0 : backoffMs(backoff, attempt, random.unit());
       if (!await pause(clock, delayMs, this.#life.signal)) return;
       const started = await this.#connect(this.#life.signal);
       if (this.#life.signal.aborted) return;
@@ -401,23 +365,17 @@ export class ServerLink {
   #giveUp(failure: ServerFailure): void {
     this.#state = { kind: "down", failure };
     this.tools = [];
+    this.toolsVersion++;
     this.resources = [];
     this.#events.down(failure);
   }
 }
 
-function fingerprint(tools: readonly ListedTool[]): string {
-  return tools.map((tool) => `${tool.remoteName}\n${tool.fingerprint}`).join("\n\n");
+/** Whether arguments travel in headers too: HTTP, in the second era. */
+function mirrorsHeaders(connection: Connection): boolean {
+  return connection.modern && connection.transport instanceof HttpTransport;
 }
 
-function strayFields(connection: Connection): Record<string, number> {
-  const { transport } = connection;
-  const stray = transport instanceof PortTransport ? transport.stray : null;
-  const fields: Record<string, number> = {
-    noise_lines: stray?.noise ?? 0,
-    invalid_lines: stray?.invalid ?? 0,
-    oversized_lines: stray?.oversized ?? 0,
-    complaints: connection.complaints,
-  };
-  return Object.fromEntries(Object.entries(fields).filter(([, count]) => count > 0));
+function fingerprint(tools: readonly ListedTool[]): string {
+  return tools.map((tool) => `${tool.remoteName}\n${tool.fingerprint}`).join("\n\n");
 }

@@ -20,7 +20,7 @@ import type { AgentIdentity, ServerSettings, ToolSettings } from "../wire/payloa
 import { callMeta, callWithRetries } from "./call.ts";
 import { Catalogue, type Entry } from "./catalogue.ts";
 import type { OpenServer } from "./connection.ts";
-import { finalFault } from "./failure.ts";
+import { finalFault, Refused } from "./failure.ts";
 import type { Fetch } from "./http.ts";
 import { isUri } from "./metadata.ts";
 import { readResourceResult, readToolResult } from "./result.ts";
@@ -61,7 +61,8 @@ class ToolHost implements ToolsPort {
   readonly #rates = new Map<string, RateLimit>();
   readonly #closing = new AbortController();
   #tell: (change: ToolsChange) => void = () => {};
-  #dirty = true;
+  /** Versions of the links' tools that the catalogue was made from. */
+  #versions: number[] = [];
 
   constructor(deps: ToolHostDeps) {
     this.#deps = deps;
@@ -97,8 +98,10 @@ class ToolHost implements ToolsPort {
   }
 
   async list(signal: AbortSignal): Promise<{ tools: Tool[]; resources: Resource[] }> {
-    await Promise.all(this.#links.map((link) => link.refresh(signal)));
-    this.#dirty = true;
+    const stale = this.#links.filter((link) => link.toolsStale || link.resourcesStale);
+    if (stale.length > 0) {
+      await Promise.all(stale.map((link) => link.refresh(signal)));
+    }
     return this.#snapshot();
   }
 
@@ -117,8 +120,12 @@ class ToolHost implements ToolsPort {
       link,
       timeoutMs: entry.rule.timeoutMs,
       repeatable: entry.tool.readOnly || entry.tool.idempotent,
-      send: (connection, limit, onProgress) =>
-        connection.callTool(entry.listed, params, limit, onProgress),
+      send: (connection, limit, onProgress) => {
+        // It may be another connection than the one that the tool was found on.
+        const current = this.#entryOf(entry.tool.name);
+        if (typeof current === "string") throw new Refused(current);
+        return connection.callTool(current.listed, params, limit, onProgress);
+      },
       read: readToolResult,
     }, signal);
   }
@@ -163,7 +170,6 @@ class ToolHost implements ToolsPort {
   #link(deps: LinkDeps, settings: ServerSettings): ServerLink {
     const server = settings.name;
     const tell = (change: ToolsChange): void => {
-      this.#dirty = true;
       if (!this.#closing.signal.aborted) this.#tell(change);
     };
     return new ServerLink(deps, settings, {
@@ -202,8 +208,9 @@ class ToolHost implements ToolsPort {
   }
 
   #refreshCatalogue(): void {
-    if (!this.#dirty) return;
-    this.#dirty = false;
+    const versions = this.#links.map((link) => link.toolsVersion);
+    if (versions.every((version, index) => version === this.#versions[index])) return;
+    this.#versions = versions;
     this.#catalogue.update(this.#links.map(({ name, tools }) => ({ name, tools })));
   }
 
@@ -217,20 +224,22 @@ class ToolHost implements ToolsPort {
     if (link === undefined) return refuse(`no server named ${server}`);
     if (link.toolsStale) {
       await link.refresh(signal);
-      this.#dirty = true;
     }
     if (!link.alive) {
       const acquired = await link.acquire(signal);
       if (!acquired.ok) return acquired;
     }
+    const entry = this.#entryOf(name);
+    return typeof entry === "string" ? refuse(entry) : success({ entry, link });
+  }
+
+  /** The tool as it is listed now, or why it is not offered. */
+  #entryOf(name: string): Entry | string {
     this.#refreshCatalogue();
-    const entry = this.#catalogue.get(name);
-    if (entry !== undefined) return success({ entry, link });
-    return refuse(
-      this.#catalogue.isRefused(name)
+    return this.#catalogue.get(name) ??
+      (this.#catalogue.isRefused(name)
         ? `${name} is refused: what its server says of it has changed since the run began`
-        : `${name} is not offered any more`,
-    );
+        : `${name} is not offered any more`);
   }
 
   /** Waits until the tool's rate allows a call; why not, if it does not within the call's time. */

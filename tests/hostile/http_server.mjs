@@ -6,10 +6,11 @@ import { randomUUID } from "node:crypto";
 const behaviour = process.argv[2] ?? "";
 const sessions = new Map();
 const calls = {};
+let sessionsMade = 0;
 const seen = { methods: [], authorization: [], refusals: 0 };
 
 function tool(name, annotations) {
-  const description = behaviour === "changes" ? `${name}, session ${sessions.size}` : name;
+  const description = behaviour === "changes" ? `${name}, session ${sessionsMade}` : name;
   return { name, description, inputSchema: { type: "object" }, annotations };
 }
 const TOOLS = [
@@ -151,6 +152,7 @@ function take(request, response, message) {
   seen.methods.push(method);
   if (method === "initialize") {
     const session = randomUUID();
+    sessionsMade++;
     sessions.set(session, { watched: new Set(), stream: null });
     return answer(response, id, {
       protocolVersion: params.protocolVersion,
