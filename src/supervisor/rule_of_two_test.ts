@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import type {
+  BuiltinServer,
+  HttpServer,
+  Leg,
+  ServerSettings,
+  StdioServer,
+  ToolRule,
+  ToolSettings,
+} from "../wire/payload.ts";
+import { NO_PERMISSIONS } from "../wire/permissions.ts";
+import { explainTrifecta, grantedServers, judgeGrant, narrowGrant } from "./rule_of_two.ts";
+
+const stdio = (name: string, env: StdioServer["env"] = {}): StdioServer => ({
+  kind: "stdio",
+  name,
+  command: name,
+  args: [],
+  env,
+  cwd: "/",
+  required: true,
+  startTimeoutMs: 1,
+  sandbox: "none",
+});
+const http = (name: string, headers: HttpServer["headers"] = {}): HttpServer => ({
+  kind: "http",
+  name,
+  url: "https://x.example/mcp",
+  headers,
+  era: "auto",
+  required: true,
+  startTimeoutMs: 1,
+});
+const builtin = (
+  name: BuiltinServer["name"],
+  permissions: Partial<BuiltinServer["permissions"]>,
+): BuiltinServer => ({
+  kind: "builtin",
+  name,
+  permissions: { ...NO_PERMISSIONS, ...permissions },
+  sandbox: "none",
+  required: true,
+  startTimeoutMs: 1,
+});
+const rule = (glob: string, legs: Leg[] | null, grant: boolean | null = null): ToolRule => ({
+  glob,
+  legs,
+  grant,
+  idempotent: null,
+  readOnly: null,
+  poll: null,
+  timeoutMs: null,
+  rate: null,
+});
+const tools = (grant: string[], ...rules: ToolRule[]): ToolSettings => ({
+  grant,
+  rules,
+  timeoutMs: 1,
+  pin: true,
+});
+
+/** Legs by initial: u, s, e. */
+const rows: [string, ServerSettings[], ToolSettings, string][] = [
+  ["nothing", [], tools(["*"]), ""],
+  ["an undeclared server", [stdio("a")], tools(["*"]), "ue"],
+  ["one with a variable named like a key", [stdio("a", { API_KEY: ["x"] })], tools(["*"]), "use"],
+  [
+    "one with a secret under any name",
+    [stdio("a", { X: [{ secret: "env:X" }] })],
+    tools(["*"]),
+    "use",
+  ],
+  ["one with a plain variable", [stdio("a", { MODE: ["x"] })], tools(["*"]), "ue"],
+  ["one with an authorization header", [http("a", { authorization: ["x"] })], tools(["*"]), "use"],
+  [
+    "a declaration replaces what is assumed",
+    [stdio("a", { API_KEY: ["x"] })],
+    tools(["*"], rule("a/*", ["sensitive"])),
+    "s",
+  ],
+  [
+    "a server without a slash in the glob",
+    [stdio("a")],
+    tools(["*"], rule("a", ["sensitive"])),
+    "s",
+  ],
+  [
+    "the longest match wins",
+    [stdio("a")],
+    tools(["*"], rule("a/*", ["sensitive"]), rule("a/publish", ["egress"])),
+    "se",
+  ],
+  [
+    "one declared tool leaves the others undeclared",
+    [stdio("a")],
+    tools(["*"], rule("a/read", ["sensitive"])),
+    "use",
+  ],
+  [
+    "only the declared tool is granted",
+    [stdio("a")],
+    tools(["a/read"], rule("a/read", ["sensitive"])),
+    "s",
+  ],
+  [
+    "a tool that is removed brings nothing",
+    [stdio("a")],
+    tools(["*", "!a/publish"], rule("a/*", ["sensitive"]), rule("a/publish", ["egress"])),
+    "s",
+  ],
+  [
+    "a tool that is not granted by its rule brings nothing",
+    [stdio("a")],
+    tools(["*"], rule("a/*", ["sensitive"]), rule("a/publish", ["egress"], false)),
+    "s",
+  ],
+  ["legs: none is a declaration", [stdio("a")], tools(["*"], rule("a/*", [])), ""],
+  ["fs that reads", [builtin("fs", { read: ["/x"] })], tools(["*"]), "s"],
+  [
+    "fs that reads and writes",
+    [builtin("fs", { read: ["/x"], write: ["/y"] })],
+    tools(["*"]),
+    "se",
+  ],
+  [
+    "fs that may write, its writers not granted",
+    [builtin("fs", { read: ["/x"], write: ["/y"] })],
+    tools(["fs/read", "fs/list"]),
+    "s",
+  ],
+  ["http", [builtin("http", { net: ["x.example"] })], tools(["*"]), "ue"],
+  ["exec", [builtin("exec", { run: ["/bin/true"] })], tools(["*"]), "e"],
+  [
+    "exec with a key",
+    [builtin("exec", { run: ["/bin/true"], env: ["API_TOKEN"] })],
+    tools(["*"]),
+    "se",
+  ],
+  [
+    "fs that reads beside http",
+    [builtin("fs", { read: true }), builtin("http", { net: true })],
+    tools(["*"]),
+    "use",
+  ],
+  [
+    "two servers that complete each other",
+    [stdio("a"), stdio("b")],
+    tools(["*"], rule("a/*", ["untrusted_input"]), rule("b/*", ["sensitive", "egress"])),
+    "use",
+  ],
+  [
+    "the split: the reader",
+    [stdio("web"), stdio("mail")],
+    tools(["web/*"], rule("web/*", ["untrusted_input"]), rule("mail/*", ["sensitive", "egress"])),
+    "u",
+  ],
+  [
+    "the split: the actor",
+    [stdio("web"), stdio("mail")],
+    tools(["mail/*"], rule("web/*", ["untrusted_input"]), rule("mail/*", ["sensitive", "egress"])),
+    "se",
+  ],
+];
+
+for (const [name, servers, settings, legs] of rows) {
+  Deno.test(`judgeGrant: ${name}`, () => {
+    const { by, trifecta } = judgeGrant(servers, settings);
+    const found = (by.untrusted_input.length ? "u" : "") + (by.sensitive.length ? "s" : "") +
+      (by.egress.length ? "e" : "");
+    assert.equal(found, legs);
+    assert.equal(trifecta, legs === "use");
+  });
+}
+
+Deno.test("explainTrifecta: names who brings each leg, and three ways out", () => {
+  const verdict = judgeGrant(
+    [stdio("a", { API_KEY: ["x"] }), builtin("fs", { read: true })],
+    tools(["*"]),
+  );
+  const text = explainTrifecta(verdict);
+  assert.match(text, /untrusted_input by a\/\*; sensitive by a\/\*, fs\/\*; egress by a\/\*/);
+  for (const way of ["--tools", "subagents", "--allow-trifecta"]) {
+    assert.ok(text.includes(way), way);
+  }
+});
+
+const narrowings: [string[], string[], string[] | string][] = [
+  [["*"], ["docs/*"], ["docs/*"]],
+  [["docs/*"], ["docs/read"], ["docs/read"]],
+  [["docs/*"], ["docs/r*"], ["docs/r*"]],
+  [["docs/*"], ["docs"], ["docs"]],
+  [["docs"], ["docs/*"], ["docs/*"]],
+  [["docs/*", "!docs/publish"], ["docs/*"], ["docs/*", "!docs/publish"]],
+  [["docs/*"], ["*"], "*"],
+  [["docs/r*"], ["docs/*"], "docs/*"],
+  [["docs/read"], ["docs/r*"], "docs/r*"],
+  [["docs/*"], ["docs/read", "web/get"], "web/get"],
+  [["docs/*"], ["docs/**"], "docs/**"],
+  [["docs/*"], [], []],
+];
+
+for (const [parent, wanted, outcome] of narrowings) {
+  Deno.test(`narrowGrant: ${wanted} within ${parent}`, () => {
+    const narrowed = narrowGrant(parent, wanted);
+    assert.deepEqual(narrowed.ok ? narrowed.value : narrowed.failure, outcome);
+  });
+}
+
+Deno.test("grantedServers: a child starts only the servers whose tools it has", () => {
+  const servers = [stdio("a"), stdio("b"), http("c")];
+  const names = (grant: string[]) =>
+    grantedServers(servers, tools(grant)).map((server) => server.name);
+  assert.deepEqual(names(["a/x", "c"]), ["a", "c"]);
+  assert.deepEqual(names(["*", "!b"]), ["a", "c"]);
+  assert.deepEqual(names([]), []);
+});
