@@ -1,4 +1,8 @@
+import type { DigestPort } from "../ports/digest.ts";
+import type { FileWatchPort } from "../ports/file_watch.ts";
+import type { ListenPort } from "../ports/listen.ts";
 import type { LockPort } from "../ports/lock.ts";
+import type { NotifyPort } from "../ports/notify.ts";
 import type { TerminalPort } from "../ports/terminal.ts";
 import type { SupervisorPorts } from "../supervisor/ports.ts";
 
@@ -6,6 +10,10 @@ import type { SupervisorPorts } from "../supervisor/ports.ts";
 export interface CliPorts extends SupervisorPorts {
   lock: LockPort;
   terminal: TerminalPort;
+  digest: DigestPort;
+  listen: ListenPort;
+  fileWatch: FileWatchPort;
+  notify: NotifyPort;
   /** The whole environment. */
   variables: Readonly<Record<string, string>>;
   /** Absolute. */

@@ -22,6 +22,15 @@ export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Prom
 }
 
 async function runSettings(ports: CliPorts, settings: Settings): Promise<number> {
+  if (settings.mode !== "once" || settings.lock !== null) {
+    const { runDaemonSettings, runLocked } = await import("./daemon.ts");
+    if (settings.mode !== "once") return await runDaemonSettings(ports, settings);
+    return await runLocked(ports, settings, () => runUnlocked(ports, settings));
+  }
+  return await runUnlocked(ports, settings);
+}
+
+async function runUnlocked(ports: CliPorts, settings: Settings): Promise<number> {
   const end = await runOnce(settings, ports);
   if (!end.ok) return handProblem(ports, end.failure);
   return handOver(ports, settings, end.value, outputFileOf(settings));

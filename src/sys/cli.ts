@@ -1,6 +1,10 @@
 /** What the command line needs of the system, beside the ports of every role. */
 
+import { systemDigest } from "./digest.ts";
+import { systemFileWatch } from "./file_watch.ts";
+import { systemListen } from "./listen.ts";
 import { systemLock } from "./lock.ts";
+import { openNotify } from "./notify.ts";
 import { systemPorts } from "./system.ts";
 import { systemTerminal } from "./terminal.ts";
 
@@ -11,6 +15,10 @@ export function systemCliPorts(mainUrl: string) {
     ...systemPorts(mainUrl),
     lock: systemLock,
     terminal: systemTerminal,
+    digest: systemDigest,
+    listen: systemListen,
+    fileWatch: systemFileWatch,
+    notify: openNotify((name) => variables[name]),
     variables,
     cwd: Deno.cwd(),
     home: variables.HOME ?? variables.USERPROFILE ?? null,

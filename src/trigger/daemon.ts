@@ -41,7 +41,7 @@ export interface DaemonPorts {
   fileWatch: FileWatchPort;
   notify: NotifyPort;
   /** Prints the result of a run or delivery that ended. */
-  report(end: RunEnd): void;
+  report(end: RunEnd, span: { startedWallMs: number; endedWallMs: number }): void;
 }
 
 /** How often the tokens of runs in progress are looked at, while they have a bound. */
@@ -142,7 +142,9 @@ export class Daemon {
 
   /** Counts an iteration: a run, or a delivery to a warm session. */
   begin(trigger: string): { end(end: RunEnd): void } {
-    const startedMs = this.ports.clock.monotonicMs();
+    const { clock } = this.ports;
+    const startedMs = clock.monotonicMs();
+    const startedWallMs = clock.wallMs();
     this.#started++;
     this.#inflight++;
     this.metrics.add("starts", 1, trigger);
@@ -153,9 +155,9 @@ export class Daemon {
         this.#inflight--;
         this.#iterations++;
         this.metrics.set("inflight", this.#inflight);
-        this.metrics.countEnd(end.result, this.ports.clock.monotonicMs() - startedMs);
+        this.metrics.countEnd(end.result, clock.monotonicMs() - startedMs);
         this.#judge(end.result);
-        this.ports.report(end);
+        this.ports.report(end, { startedWallMs, endedWallMs: clock.wallMs() });
         this.evaluate();
       },
     };
