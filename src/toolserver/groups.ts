@@ -20,11 +20,15 @@ const GUARD = [
   '    -*) case $groups in *" $id "*) groups="${groups%% $id *} ${groups#* $id }" ;; esac ;;',
   "  esac",
   "done",
-  'for id in $groups; do kill -KILL -- "-$id" 2>/dev/null; done',
+  // Without `--`: dash does not take it here.
+  'for id in $groups; do kill -KILL "-$id" 2>/dev/null; done',
   "exit 0",
 ].join("\n");
 
 const encoder = new TextEncoder();
+
+/** Guards of one server: somebody who kills them again and again wins. */
+const GUARDS_MAX = 5;
 
 /** Signals groups, and sees to it that none outlives this process. */
 export class GroupKeeper {
@@ -32,6 +36,7 @@ export class GroupKeeper {
   readonly #groups = new Set<number>();
   #guard: WritableStreamDefaultWriter<Uint8Array> | null = null;
   #hasGuard: boolean;
+  #guardsLeft = GUARDS_MAX;
 
   constructor(process: ProcessPort) {
     this.#process = process;
@@ -78,6 +83,7 @@ export class GroupKeeper {
   }
 
   #startGuard(): boolean {
+    if (this.#guardsLeft-- === 0) return false;
     const spawned = this.#process.spawn({
       command: "/bin/sh",
       args: ["-c", GUARD],

@@ -1,7 +1,5 @@
 /** Output of any length in bounded room: its head and its tail. */
 
-import { codePointBorder } from "../core/text.ts";
-
 /** Keeps the first two thirds and the last third of a bound, and counts the rest. */
 export class OutputTail {
   totalBytes = 0;
@@ -51,11 +49,22 @@ export class OutputTail {
       whole.set(tail, this.#headBytes);
       return decoder.decode(whole);
     }
-    const headEnd = codePointBorder(this.#head, this.#headBytes);
+    const headEnd = endOfCharacters(this.#head, this.#headBytes);
     const tailStart = tail.findIndex((byte) => (byte & 0xc0) !== 0x80);
     const cut = this.totalBytes - headEnd - (tail.length - tailStart);
     return `${decoder.decode(this.#head.subarray(0, headEnd))}\n` +
       `[… ${cut} of ${this.totalBytes} bytes left out …]\n` +
       decoder.decode(tail.subarray(tailStart));
   }
+}
+
+/** Where the last whole UTF-8 character before `end` ends. */
+function endOfCharacters(bytes: Uint8Array, end: number): number {
+  for (let back = 1; back <= Math.min(4, end); back++) {
+    const byte = bytes[end - back]!;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? end - back : end;
+  }
+  return end;
 }

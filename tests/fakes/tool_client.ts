@@ -117,7 +117,7 @@ export class ToolClient {
     const result = await this.call(name, args);
     const text = textOf(result);
     assert.equal(result.isError, true, text);
-    assert.doesNotMatch(text, /\n\s+at |\.ts:\d|file:\/\//);
+    assert.doesNotMatch(text, /\n\s+at |\.[jt]s:\d/);
     return text;
   }
 
