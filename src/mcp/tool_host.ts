@@ -3,6 +3,7 @@
 import { RESOURCES_MAX, SERVER_RESTARTS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
+import { VERSION } from "../core/version.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -71,7 +72,7 @@ class ToolHost implements ToolsPort {
     const linkDeps: LinkDeps = {
       ...deps,
       loadSdk: () => sdk ??= loadSdk(),
-      version: deps.version ?? "0.1.0",
+      version: deps.version ?? VERSION,
       restartsMax: deps.restartsMax ?? SERVER_RESTARTS_MAX,
     };
     this.#links = deps.servers.map((settings) => this.#link(linkDeps, settings));
