@@ -6,6 +6,8 @@ import type { Json, JsonObject } from "../core/json.ts";
 import type { Observation } from "../agent/observation.ts";
 import { systemFiles } from "../sys/files.ts";
 import { systemHttp } from "../sys/http.ts";
+import { systemClock } from "../sys/clock.ts";
+import { exportCommand, sendCommand, streamSpans } from "./export.ts";
 import { toAtif } from "./atif.ts";
 import { toOpenai } from "./openai.ts";
 import { sendOtlp, toOtlp } from "./otlp.ts";
@@ -249,4 +251,75 @@ Deno.test("sendOtlp: posts to /v1/traces; a refusal is one sentence", async () =
   }
   const gone = await sendOtlp(systemHttp, base, {}, signal);
   assert.match(gone.ok ? "" : gone.failure.message, /^Cannot send spans to 127\.0\.0\.1:\d+: /);
+});
+
+Deno.test("exportCommand: each format is one document; a record without a start is exit 2", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const place = { id: "R", directory, record: `${directory}/record.jsonl` };
+    runMachine({ directory, script: { ...script, child: () => null } });
+    for (
+      const [format, key] of [["atif", "steps"], ["openai", "messages"], [
+        "otlp",
+        "resourceSpans",
+      ]] as const
+    ) {
+      const output = exportCommand(systemFiles, place, format);
+      assert.equal(output.exitCode, 0);
+      assert.ok(JSON.parse(output.stdout)[key].length > 0);
+    }
+    const text = Deno.readTextFileSync(place.record).split("\n");
+    Deno.writeTextFileSync(place.record, [...text.slice(0, 8), "{}", ...text.slice(8)].join("\n"));
+    const damaged = exportCommand(systemFiles, place, "openai");
+    assert.equal(damaged.exitCode, 1);
+    assert.match(
+      damaged.stderr,
+      /^agentd: agent 0 is exported up to line 9: it is no line of a record\n$/,
+    );
+    Deno.writeTextFileSync(place.record, "");
+    assert.equal(exportCommand(systemFiles, place, "atif").exitCode, 2);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("streamSpans: every span once, also when a delivery fails, the agent's when it is over", async () => {
+  const directory = await Deno.makeTempDir();
+  const received: Span[] = [];
+  let refuse = true;
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    const body = await request.json();
+    if (refuse) return new Response("", { status: 500 });
+    received.push(...spansOf(body));
+    return new Response("{}");
+  });
+  const base = `http://127.0.0.1:${server.addr.port}`;
+  try {
+    const own = { ...script, child: () => null };
+    const deps = { files: systemFiles, http: systemHttp, clock: systemClock };
+    let events = 0;
+    runMachine({ directory, script: own, kill: () => ++events === 8 });
+    const over = AbortSignal.abort();
+    const refused = await streamSpans(deps, directory, base, over);
+    assert.match(refused.ok ? "" : refused.failure.message, /it answered 500$/);
+    refuse = false;
+    const first = await streamSpans(deps, directory, base, over);
+    assert.ok(first.ok && first.value > 0);
+    assert.ok(!received.some((span) => span.name.startsWith("invoke_agent")));
+    runMachine({ directory, script: own, resume: true });
+    const place = { id: "R", directory, record: `${directory}/record.jsonl` };
+    received.length = 0;
+    // A run that is over is sent whole, in one delivery.
+    const sent = await sendCommand(deps, place, base);
+    assert.match(sent.stdout, /^\d+ spans sent\n$/);
+    assert.equal(received.filter((span) => span.name.startsWith("invoke_agent")).length, 1);
+    const whole = received.map((span) => span.spanId).sort();
+    received.length = 0;
+    const streamed = await streamSpans(deps, directory, base, over);
+    assert.ok(streamed.ok);
+    assert.deepEqual(received.map((span) => span.spanId).sort(), whole);
+  } finally {
+    await server.shutdown();
+    await Deno.remove(directory, { recursive: true });
+  }
 });

@@ -15,6 +15,7 @@ import {
   oneLine,
   renderTable,
 } from "./output.ts";
+import { pause } from "./pause.ts";
 import { describeFault } from "./read.ts";
 import { isRunning, type RunPlace, type RunState } from "./runs.ts";
 import {
@@ -289,16 +290,4 @@ function followLine(cells: readonly string[]): string {
     const width = FOLLOW_WIDTHS[i] ?? 0;
     return COLUMNS[i]!.right ? cell.padStart(width) : cell.padEnd(width);
   }).join("  ").trimEnd() + "\n";
-}
-
-function pause(clock: ClockPort, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, end);
-    signal.addEventListener("abort", end);
-  });
 }

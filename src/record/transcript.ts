@@ -11,7 +11,7 @@ import type { Part, ToolSpec } from "../ports/model.ts";
 import type { RecordLine } from "../wire/record.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { partText } from "./artifacts.ts";
-import { readRecord, type RecordFault } from "./read.ts";
+import type { RecordFault } from "./read.ts";
 import { replayRecord } from "./replay.ts";
 import { runRecords, TraceBuilder } from "./trace.ts";
 
@@ -98,48 +98,75 @@ export interface AgentTranscript {
 export function readTranscripts(files: FilesPort, directory: string): AgentTranscript[] {
   const found: AgentTranscript[] = [];
   for (const { path, record } of runRecords(files, directory)) {
-    const transcript = readTranscript(files, path, record);
+    const reader = new TranscriptReader(path, record, true);
+    reader.read(files);
+    const transcript = reader.finish(files);
     if (transcript !== null) found.push(transcript);
   }
   return found;
 }
 
-function readTranscript(files: FilesPort, path: string, record: string): AgentTranscript | null {
-  const builder = new TranscriptBuilder();
-  const trace = new TraceBuilder(path, record);
-  let start: RecordLine | null = null;
-  let fault: RecordFault | null = null;
-  for (const item of readRecord(files, record)) {
-    if (item.kind === "fault") fault = item.fault;
-    if (item.kind !== "line") continue;
-    if (item.line.type === "run.started") start = item.line;
-    trace.push(item.line);
-    builder.push(item.line);
+/** Reads one record into a conversation, as far as it is written; also again, as it grows. */
+export class TranscriptReader {
+  readonly #trace: TraceBuilder;
+  readonly #builder: TranscriptBuilder;
+  #start: RecordLine | null = null;
+
+  /** `content`: texts and results are kept; without, only what spans are made of. */
+  constructor(path: string, record: string, content: boolean) {
+    this.#trace = new TraceBuilder(path, record);
+    this.#builder = new TranscriptBuilder(content);
   }
-  if (start === null) return null;
-  builder.finish();
-  const identity = isObject(start.identity) ? start.identity : {};
-  const task = isObject(start.task) ? start.task : {};
-  // What stood before the conversation is not in the record: the machine makes it again.
-  const { request } = replayRecord(files, record, 1);
-  const first = request?.messages[0];
-  return {
-    path,
-    agentId: String(identity.agentId ?? ""),
-    runId: String(identity.runId ?? ""),
-    traceId: String(identity.traceId ?? ""),
-    parentSpanId: typeof identity.parentSpanId === "string" ? identity.parentSpanId : null,
-    startedAt: start.ts,
-    lastAt: trace.trace.last_at ?? start.ts,
-    model: trace.trace.model,
-    system: request?.system ?? "",
-    tools: request?.tools ?? [],
-    first: first?.role === "user" ? partsText(first.parts) : String(task.instruction ?? ""),
-    entries: builder.entries,
-    end: trace.trace.end,
-    usage: trace.trace.usage,
-    fault,
-  };
+
+  /** Reads what is new. */
+  read(files: FilesPort): void {
+    if (this.#trace.trace.fault !== null) return;
+    this.#trace.read(files, (line) => {
+      if (line.type === "run.started") this.#start = line;
+      this.#builder.push(line);
+    });
+  }
+
+  /** The conversation so far, without what stood before it. Null while it has not begun. */
+  snapshot(): AgentTranscript | null {
+    const start = this.#start;
+    if (start === null) return null;
+    const { trace } = this.#trace;
+    const identity = isObject(start.identity) ? start.identity : {};
+    return {
+      path: trace.path,
+      agentId: String(identity.agentId ?? ""),
+      runId: String(identity.runId ?? ""),
+      traceId: String(identity.traceId ?? ""),
+      parentSpanId: typeof identity.parentSpanId === "string" ? identity.parentSpanId : null,
+      startedAt: start.ts,
+      lastAt: trace.last_at ?? start.ts,
+      model: trace.model,
+      system: "",
+      tools: [],
+      first: trace.instruction,
+      entries: this.#builder.entries,
+      end: trace.end,
+      usage: trace.usage,
+      fault: trace.fault,
+    };
+  }
+
+  /** The whole conversation. What stood before it is not recorded: the machine makes it again. */
+  finish(files: FilesPort): AgentTranscript | null {
+    this.#builder.finish();
+    const transcript = this.snapshot();
+    if (transcript === null) return null;
+    const { request } = replayRecord(files, this.#trace.trace.record, 1);
+    if (request === null) return transcript;
+    const [first] = request.messages;
+    return {
+      ...transcript,
+      system: request.system,
+      tools: request.tools,
+      first: first?.role === "user" ? partsText(first.parts) : transcript.first,
+    };
+  }
 }
 
 /** The text of parts, others described. */
@@ -150,9 +177,14 @@ export function partsText(parts: readonly Part[]): string {
 /** Makes entries of lines. */
 class TranscriptBuilder {
   readonly entries: TranscriptEntry[] = [];
+  readonly #content: boolean;
   #turn: TranscriptTurn | null = null;
   #native: JsonObject[] = [];
   #step = 0;
+
+  constructor(content: boolean) {
+    this.#content = content;
+  }
 
   push(line: RecordLine): void {
     switch (line.type) {
@@ -169,7 +201,7 @@ class TranscriptBuilder {
         this.entries.push({
           kind: "summary",
           ts: line.ts,
-          text: text(line.text),
+          text: this.#content ? text(line.text) : "",
           usage: usageOf(line),
           ms: Number(line.ms),
         });
@@ -205,7 +237,7 @@ class TranscriptBuilder {
       kind: "turn",
       step: this.#step,
       ts: line.ts,
-      text: text(line.text),
+      text: this.#content ? text(line.text) : "",
       model: text(line.model),
       endpoint: text(line.endpoint),
       finish: text(line.finish),
@@ -249,7 +281,7 @@ class TranscriptBuilder {
       call.tool = text(line.tool);
       if (isObject(line.arguments)) call.arguments = line.arguments;
     } else if (line.type === "call.observed") {
-      call.observation = line.observation as unknown as Observation;
+      call.observation = this.#observation(line.observation);
       call.bytes = Number(line.bytes);
       call.ms = Number(line.ms);
       call.ts = line.ts;
@@ -258,6 +290,12 @@ class TranscriptBuilder {
       call.observation = { class: line.class, why: text(line.why) } as Observation;
       call.ts = line.ts;
     }
+  }
+
+  #observation(value: Json | undefined): Observation {
+    const observation = value as unknown as Observation;
+    if (this.#content || observation.class !== "ok") return observation;
+    return { class: "ok", parts: [], structured: null };
   }
 
   #newCall(id: string, tool: string): TranscriptCall {
