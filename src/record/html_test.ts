@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { sampleClock, writeSampleRun } from "../../tests/fakes/sample_run.ts";
-import type { LockPort } from "../ports/lock.ts";
 import { systemClock } from "../sys/clock.ts";
 import { systemFiles } from "../sys/files.ts";
+import { systemLock } from "../sys/lock.ts";
 import { htmlCommand } from "./html.ts";
 
 const HOSTILE =
@@ -14,8 +14,6 @@ const CHROMIUM = [
   "/usr/bin/google-chrome",
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ].find(exists);
-
-const free: LockPort = { tryLock: () => Promise.resolve({ ok: true, value: { release() {} } }) };
 
 function exists(path: string): boolean {
   try {
@@ -56,7 +54,7 @@ async function withReport(
     });
     const before = Deno.readTextFileSync(`${directory}/record.jsonl`);
     const place = { id: "R1", directory, record: `${directory}/record.jsonl` };
-    const deps = { files: systemFiles, clock: systemClock, lock: free };
+    const deps = { files: systemFiles, clock: systemClock, lock: systemLock };
     Deno.writeTextFileSync(`${root}/report.html`, "an older report");
     const output = await htmlCommand(deps, place, `${root}/report.html`);
     assert.deepEqual(output, { exitCode: 0, stdout: "", stderr: "" });
@@ -97,7 +95,7 @@ Deno.test("htmlCommand: a place that cannot be written is one line, exit 2", asy
   try {
     writeSampleRun({ directory, turns: [], end: null });
     const place = { id: "R1", directory, record: `${directory}/record.jsonl` };
-    const deps = { files: systemFiles, clock: systemClock, lock: free };
+    const deps = { files: systemFiles, clock: systemClock, lock: systemLock };
     const output = await htmlCommand(deps, place, `${directory}/none/report.html`);
     assert.equal(output.exitCode, 2);
     assert.match(output.stderr, /^agentd: Cannot write .*report\.html: .*\n$/);

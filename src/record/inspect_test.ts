@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { sampleClock, sampleEnd, writeSampleRun } from "../../tests/fakes/sample_run.ts";
 import { systemClock } from "../sys/clock.ts";
+import type { LockHandle } from "../ports/lock.ts";
 import { systemFiles } from "../sys/files.ts";
+import { systemLock } from "../sys/lock.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { endAdvice, endSentence } from "./advice.ts";
 import { followCommand, inspectCommand, type InspectDeps, readRunTrace } from "./inspect.ts";
@@ -12,25 +14,20 @@ import { comparePaths } from "./trace.ts";
 const T0 = Date.UTC(2026, 0, 31, 12);
 
 async function withRun(
-  run: (deps: InspectDeps, place: RunPlace, lock: { held: boolean }) => Promise<void>,
+  run: (deps: InspectDeps, place: RunPlace, hold: () => Promise<LockHandle>) => Promise<void>,
 ): Promise<void> {
   const directory = await Deno.makeTempDir({ prefix: "agentd-inspect-" });
-  const lock = { held: false };
-  const deps: InspectDeps = {
-    files: systemFiles,
-    clock: systemClock,
-    lock: {
-      tryLock: (path) =>
-        Promise.resolve(
-          lock.held
-            ? { ok: false, failure: { class: "held", message: path } }
-            : { ok: true, value: { release() {} } },
-        ),
-    },
+  let held: LockHandle | null = null;
+  const hold = async (): Promise<LockHandle> => {
+    const taken = await systemLock.tryLock(runLockPath(directory));
+    assert.ok(taken.ok);
+    return held = taken.value;
   };
+  const deps: InspectDeps = { files: systemFiles, clock: systemClock, lock: systemLock };
   try {
-    await run(deps, { id: "R", directory, record: `${directory}/record.jsonl` }, lock);
+    await run(deps, { id: "R", directory, record: `${directory}/record.jsonl` }, hold);
   } finally {
+    (held as LockHandle | null)?.release();
     await Deno.remove(directory, { recursive: true });
   }
 }
@@ -148,9 +145,8 @@ Deno.test("inspectCommand: damage is one line and exit 1, a torn tail one line",
   }));
 
 Deno.test("followCommand: shows iterations as they are judged and ends with the run", () =>
-  withRun(async (deps, place, lock) => {
-    lock.held = true;
-    Deno.writeTextFileSync(runLockPath(place.directory), "");
+  withRun(async (deps, place, hold) => {
+    const lock = await hold();
     writeSampleRun({
       directory: place.directory,
       turns: [{ verdict: "advanced", delta: 1, tool: "fs/list" }],
@@ -171,15 +167,14 @@ Deno.test("followCommand: shows iterations as they are judged and ends with the 
       mask: (text) => text,
     }, sampleEnd());
     assert.ok(ended.ok);
-    lock.held = false;
+    lock.release();
     assert.equal((await follow).exitCode, 0);
     assert.match(shown, /1 +fs\/list .*\n\nTotal: 1 steps, .*\nEnded completed: /);
   }));
 
 Deno.test("followCommand: stops when it is told to", () =>
-  withRun(async (deps, place, lock) => {
-    lock.held = true;
-    Deno.writeTextFileSync(runLockPath(place.directory), "");
+  withRun(async (deps, place, hold) => {
+    await hold();
     writeSampleRun({ directory: place.directory, turns: [], end: null });
     const controller = new AbortController();
     const lines: string[] = [];

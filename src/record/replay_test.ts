@@ -4,10 +4,11 @@ import { fnv64 } from "../core/hash.ts";
 import type { JsonObject } from "../core/json.ts";
 import { systemClock } from "../sys/clock.ts";
 import { systemFiles } from "../sys/files.ts";
+import { systemLock } from "../sys/lock.ts";
 import { sampleEnd } from "../../tests/fakes/sample_run.ts";
 import { configurationChanges, forkRun, planResume } from "./fork.ts";
 import { replayCommand, replayRecord } from "./replay.ts";
-import type { RunPlace } from "./runs.ts";
+import { runLockPath, type RunPlace } from "./runs.ts";
 import { appendTerminal } from "./terminal.ts";
 
 /** Reads file after file, writes one, then says it is done: `turns` turns in all. */
@@ -290,26 +291,24 @@ Deno.test("forkRun: a new run that goes on from an iteration; the old one stays 
 
 Deno.test("planResume: says why a run cannot go on, and what was open", async () => {
   const files = systemFiles;
-  const free = { tryLock: () => Promise.resolve({ ok: true as const, value: { release() {} } }) };
+  const lock = systemLock;
   await withRun(
     { script: job(8), kill: (event) => event.type === "call.observed" && event.call === "c3-1" },
     async (place) => {
-      const plan = await planResume({ files, lock: free }, place);
+      const plan = await planResume({ files, lock }, place);
       assert.ok(plan.ok);
       assert.deepEqual(plan.value.openCalls, ["c3-1"]);
       assert.equal(plan.value.steps, 2);
       assert.equal(plan.value.end, null);
       assert.equal(plan.value.limits.maxSteps, 40);
       assert.deepEqual(plan.value.started.configuration, { mode: "once" });
-      Deno.writeTextFileSync(`${place.directory}/lock`, "");
-      const held = {
-        tryLock: () =>
-          Promise.resolve({ ok: false as const, failure: { class: "held" as const, message: "" } }),
-      };
-      const running = await planResume({ files, lock: held }, place);
+      const held = await lock.tryLock(runLockPath(place.directory));
+      assert.ok(held.ok);
+      const running = await planResume({ files, lock }, place);
+      held.value.release();
       assert.equal(running.ok ? "" : running.failure, "Cannot resume run one: it is still running");
       Deno.writeTextFileSync(place.record, "x\n" + Deno.readTextFileSync(place.record));
-      const damaged = await planResume({ files, lock: free }, place);
+      const damaged = await planResume({ files, lock }, place);
       assert.match(
         damaged.ok ? "" : damaged.failure,
         /its record is damaged: line 1: it is not JSON/,

@@ -1,35 +1,32 @@
 import assert from "node:assert/strict";
-import type { LockPort } from "../ports/lock.ts";
+import type { LockHandle } from "../ports/lock.ts";
 import { sampleClock, writeSampleRun } from "../../tests/fakes/sample_run.ts";
 import { systemFiles } from "../sys/files.ts";
+import { systemLock } from "../sys/lock.ts";
 import { listRuns, resolveRun, runLockPath, runsCommand, type RunsDeps } from "./runs.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 1, 28);
 
-/** Locks held by someone else, by path. */
-function locks(held: Set<string>): LockPort {
-  return {
-    tryLock: (path) =>
-      Promise.resolve(
-        held.has(path)
-          ? { ok: false, failure: { class: "held", message: path } }
-          : { ok: true, value: { release() {} } },
-      ),
-  };
-}
-
+/** Runs in a directory of their own; `hold` takes a run's lock, as its supervisor does. */
 async function withRuns(
-  run: (deps: RunsDeps, held: Set<string>) => Promise<void>,
+  run: (deps: RunsDeps, hold: (id: string) => Promise<LockHandle>) => Promise<void>,
 ): Promise<void> {
   const runDirectory = await Deno.makeTempDir({ prefix: "agentd-runs-" });
-  const held = new Set<string>();
+  const held: LockHandle[] = [];
+  const hold = async (id: string): Promise<LockHandle> => {
+    const taken = await systemLock.tryLock(runLockPath(`${runDirectory}/${id}`));
+    assert.ok(taken.ok);
+    held.push(taken.value);
+    return taken.value;
+  };
   try {
     await run(
-      { files: systemFiles, clock: sampleClock(NOW), lock: locks(held), runDirectory },
-      held,
+      { files: systemFiles, clock: sampleClock(NOW), lock: systemLock, runDirectory },
+      hold,
     );
   } finally {
+    for (const handle of held) handle.release();
     await Deno.remove(runDirectory, { recursive: true });
   }
 }
@@ -48,15 +45,14 @@ function add(deps: RunsDeps, id: string, daysAgo: number, end: object | null = {
 }
 
 Deno.test("listRuns: newest first, with what each used and how it stands", () =>
-  withRuns(async (deps, held) => {
+  withRuns(async (deps, hold) => {
     add(deps, "old", 3);
     add(deps, "new", 1, { status: "stalled", reason: "idle" });
     add(deps, "aborted", 2, { status: null, abort: "mcp" });
     add(deps, "cut", 5, null);
     add(deps, "live", 4, null);
-    Deno.writeTextFileSync(runLockPath(`${deps.runDirectory}/live`), "");
-    Deno.writeTextFileSync(runLockPath(`${deps.runDirectory}/cut`), "");
-    held.add(runLockPath(`${deps.runDirectory}/live`));
+    await hold("live");
+    (await hold("cut")).release();
     add(deps, "hurt", 6, null);
     Deno.writeTextFileSync(`${deps.runDirectory}/hurt/record.jsonl`, "nonsense\n");
     Deno.mkdirSync(`${deps.runDirectory}/no-run`);
@@ -81,15 +77,14 @@ Deno.test("listRuns: newest first, with what each used and how it stands", () =>
   }));
 
 Deno.test("runsCommand: a table, the same as JSON, nothing for an empty directory", () =>
-  withRuns(async (deps, held) => {
+  withRuns(async (deps, hold) => {
     const empty = await runsCommand(deps, { output: "text", prune: null });
     assert.deepEqual([empty.exitCode, empty.stdout], [0, ""]);
     const none = { ...deps, runDirectory: `${deps.runDirectory}/none` };
     assert.equal((await runsCommand(none, { output: "json", prune: null })).stdout, "[]\n");
     add(deps, "a", 1);
     add(deps, "b", 2, null);
-    Deno.writeTextFileSync(runLockPath(`${deps.runDirectory}/b`), "");
-    held.add(runLockPath(`${deps.runDirectory}/b`));
+    await hold("b");
     const text = await runsCommand(deps, { output: "text", prune: null });
     const [head, a, b] = text.stdout.split("\n");
     assert.match(head!, /^RUN +STARTED +STATUS +STEPS +TOKENS +COST +SIZE +INSTRUCTION$/);
@@ -135,14 +130,13 @@ Deno.test("resolveRun: id, unique prefix, path, last; else one line that says wh
   }));
 
 Deno.test("runsCommand --prune: by age or number, sizes shown, never a running run", () =>
-  withRuns(async (deps, held) => {
+  withRuns(async (deps, hold) => {
     const ids = async () => (await listRuns(deps)).map((run) => run.run_id);
     for (const [id, days] of [["a", 1], ["b", 20], ["c", 31], ["d", 90]] as const) {
       add(deps, id, days);
     }
     add(deps, "live", 100, null);
-    Deno.writeTextFileSync(runLockPath(`${deps.runDirectory}/live`), "");
-    held.add(runLockPath(`${deps.runDirectory}/live`));
+    const live = await hold("live");
     const byAge = await runsCommand(deps, { output: "text", prune: { keep: "30d" } });
     assert.equal(byAge.exitCode, 0);
     assert.match(
@@ -156,7 +150,7 @@ Deno.test("runsCommand --prune: by age or number, sizes shown, never a running r
     const wrong = await runsCommand(deps, { output: "text", prune: { keep: "some" } });
     assert.deepEqual([wrong.exitCode, wrong.stdout], [2, ""]);
     assert.match(wrong.stderr, /^agentd: --keep is "some": give an age such as 30d or a number/);
-    held.clear();
+    live.release();
     const all = await runsCommand(deps, { output: "text", prune: { keep: "0" } });
     assert.match(all.stdout, /2 of 2 runs removed/);
     assert.deepEqual(await ids(), []);
