@@ -12,6 +12,9 @@ import { type AgentResult, failedResult } from "../wire/result.ts";
 import { type Daemon, tokensOf } from "./daemon.ts";
 import type { SessionState } from "./state.ts";
 
+/** Ends in a row without a delivery served, before a session's record is given up. */
+const FAILURES_MAX = 2;
+
 export interface SessionEvents {
   /** Its agent wants to be woken by a resource, or no longer. */
   subscribe(name: string, request: SubscribeRequest): Promise<Outcome<Json, string>>;
@@ -37,6 +40,8 @@ export class Sessions {
   readonly #alive = new Map<string, Session>();
   /** Also those that are not alive: they are taken up when they are needed. */
   readonly #known = new Map<string, SessionState>();
+  /** Ends in a row that served nothing. */
+  readonly #failures = new Map<string, number>();
   #closing = false;
 
   constructor(daemon: Daemon, events: SessionEvents, known: readonly SessionState[]) {
@@ -101,6 +106,7 @@ export class Sessions {
         name,
         runId: this.#daemon.mintRunId(),
         startedWallMs: Math.floor(this.#daemon.ports.clock.wallMs()),
+        begun: false,
         subscriptions: [],
       };
       this.#known.set(name, state);
@@ -109,8 +115,9 @@ export class Sessions {
   }
 
   #open(name: string): Session {
-    const resume = this.#known.has(name);
     const state = this.#remember(name);
+    const resume = state.begun;
+    state.begun = true;
     const session: Session = {
       state,
       handle: undefined as unknown as RunHandle,
@@ -146,8 +153,7 @@ export class Sessions {
     this.#daemon.untrack(session.handle, session.tokens);
     if (!session.leaving && !this.#closing) {
       this.#daemon.metrics.add("restarts", 1, "session");
-      // One that served nothing may never do so from this record: the next begins anew.
-      if (session.served === 0) this.#known.delete(name);
+      this.#noteFailure(name, session.served);
     }
     session.current?.resolve(
       end.result.abort === null && end.result.status === "completed"
@@ -155,6 +161,17 @@ export class Sessions {
         : end.result,
     );
     this.#events.changed();
+  }
+
+  /** A record from which nothing is served again and again is left: the next begins anew. */
+  #noteFailure(name: string, served: number): void {
+    const failures = served > 0 ? 1 : (this.#failures.get(name) ?? 0) + 1;
+    this.#failures.set(name, failures);
+    const state = this.#known.get(name);
+    if (failures < FAILURES_MAX || state === undefined) return;
+    this.#failures.delete(name);
+    this.#known.delete(name);
+    this.#remember(name).subscriptions = state.subscriptions;
   }
 
   /** A session over its age is left, and its successor starts with an empty transcript. */

@@ -20,6 +20,8 @@ export interface SessionState {
   name: string;
   runId: string;
   startedWallMs: number;
+  /** Its process was started once: there is, or should be, a record to go on from. */
+  begun: boolean;
   /** Subscriptions that its agent made, each `server:uri`. */
   subscriptions: string[];
 }
@@ -157,16 +159,17 @@ function parseSchedule(value: Json | undefined): ScheduleKept | undefined {
 
 function parseSession(value: Json): SessionState | undefined {
   if (!isObject(value)) return undefined;
-  const { name, runId, startedWallMs } = value;
+  const { name, runId, startedWallMs, begun } = value;
   const subscriptions = parseList(
     value.subscriptions,
     DYNAMIC_ROUTES_MAX,
     (item) => typeof item === "string" ? item : undefined,
   );
-  if (typeof name !== "string" || typeof runId !== "string" || !isTime(startedWallMs)) {
+  if (typeof name !== "string" || typeof runId !== "string" || typeof begun !== "boolean") {
     return undefined;
   }
-  return subscriptions && { name, runId, startedWallMs, subscriptions };
+  if (!isTime(startedWallMs)) return undefined;
+  return subscriptions && { name, runId, startedWallMs, begun, subscriptions };
 }
 
 function parseChange(value: Json): Change | undefined {
