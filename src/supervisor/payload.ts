@@ -4,6 +4,7 @@ import { type SecretText, Vault } from "../core/secret.ts";
 import type { Settings } from "../config/settings.ts";
 import type { AgentIdentity, AgentPayload, Start } from "../wire/payload.ts";
 import { workerGrant } from "./grant.ts";
+import { recordingInside } from "./recording.ts";
 
 /** The root agent's payload of one run. */
 export function rootPayload(
@@ -18,7 +19,7 @@ export function rootPayload(
     identity,
     start,
     task: settings.task,
-    model: settings.model,
+    model: recordingInside(settings.model, identity.directory),
     servers: settings.servers,
     tools: settings.tools,
     limits,

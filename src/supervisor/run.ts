@@ -6,6 +6,7 @@ import { formatIso } from "../core/time.ts";
 import type { Start } from "../wire/payload.ts";
 import type { RunResult } from "../wire/result.ts";
 import type { SupervisorPorts } from "./ports.ts";
+import { deliverRecording } from "./recording.ts";
 import { openRoot, type RunProblem } from "./root.ts";
 import type { Tree } from "./tree.ts";
 
@@ -49,6 +50,7 @@ export async function runOnce(
   telemetry.emit("proc.start", { mode: settings.mode });
   const { artifact, ...result } = await tree.ended;
   stopper.cancel();
+  deliverRecording(settings, ports.files, telemetry, directory);
   telemetry.emit("proc.exit", { status: result.status, abort: result.abort });
   return success({
     run_id: runId,

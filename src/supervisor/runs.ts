@@ -14,6 +14,7 @@ import type { Delivery } from "../wire/control.ts";
 import type { Start } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import type { SupervisorPorts } from "./ports.ts";
+import { deliverRecording } from "./recording.ts";
 import { keepAttachments, openRoot, type Root, withSeeds } from "./root.ts";
 import type { TreeListener } from "./tree.ts";
 
@@ -46,7 +47,10 @@ function startRun(
   root.tree.start();
   return {
     runId,
-    ended: root.tree.ended.then((result) => ({ runId, result })),
+    ended: root.tree.ended.then((result) => {
+      deliverRecording(settings, ports.files, root.telemetry, root.directory);
+      return { runId, result };
+    }),
     tokens: () => root.tree.tokens,
     cancel: (reason) => root.tree.stop(reason),
     kill: () => root.tree.kill("drain"),
