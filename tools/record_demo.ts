@@ -116,5 +116,6 @@ if (import.meta.main) {
   }
   const [, ...entries] = (await Deno.readTextFile(made)).trimEnd().split("\n");
   await Deno.writeTextFile(`${root}/${RECORDING}`, [HEADER, ...entries, ""].join("\n"));
+  await Deno.remove(made);
   console.error(`${RECORDING}: ${entries.length} replies`);
 }
