@@ -121,7 +121,14 @@ export class Desk {
   async #runRequire(id: number, index: number): Promise<void> {
     const path = this.#deps.payload.task.require[index];
     const end: CommandEnd = path !== undefined
-      ? await this.#run(id, ["test", "-e", path], REQUIRE_TIMEOUT_MS, CHECK_OUTPUT_BYTES_MAX, null)
+      ? await this.#run(
+        id,
+        ["test", "-e", path],
+        REQUIRE_TIMEOUT_MS,
+        CHECK_OUTPUT_BYTES_MAX,
+        null,
+        false,
+      )
       : notRun(`no required path ${index}`);
     const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
     this.#deps.toWorker({ type: "command_ended", id, outcome });
@@ -149,6 +156,7 @@ export class Desk {
     timeoutMs: number,
     outputBytesMax: number,
     input: string | null,
+    thorough = input === null,
   ): Promise<CommandEnd> {
     if (this.#commands.size >= COMMANDS_AT_ONCE_MAX || this.#commands.has(id)) {
       return notRun(`more than ${COMMANDS_AT_ONCE_MAX} commands at once`);
@@ -162,7 +170,7 @@ export class Desk {
       outputBytesMax,
       input,
       signal: controller.signal,
-      thorough: input === null,
+      thorough,
     });
     this.#commands.delete(id);
     return end;

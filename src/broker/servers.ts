@@ -103,13 +103,13 @@ export class Servers {
 
   #builtinSpec(server: BuiltinServer): SpawnSpec {
     const { program, environment, payload } = this.#deps;
-    // From source, the process itself gets no more than its Worker, and its own code to read.
+    // From source, the process itself gets no more than its Worker needs, and its own code to read.
     const args = program.args(toolServerRole(server), toolServerFlags(server, program.code));
-    return spec(
-      [program.command, ...args],
-      { ...environment, ...program.environment },
-      payload.workingDirectory,
-    );
+    const env = { ...environment, ...program.environment };
+    for (const [name, text] of Object.entries(server.environment ?? {})) {
+      env[name] = this.#deps.vault.fill(text).reveal();
+    }
+    return spec([program.command, ...args], env, payload.workingDirectory);
   }
 
   #run(name: string, child: ChildProcess, port: MessagePort): void {

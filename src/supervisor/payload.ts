@@ -2,8 +2,9 @@
 
 import { type SecretText, Vault } from "../core/secret.ts";
 import type { Settings } from "../config/settings.ts";
-import type { AgentIdentity, AgentPayload, Start } from "../wire/payload.ts";
+import type { AgentIdentity, AgentPayload, ServerSettings, Start } from "../wire/payload.ts";
 import { workerGrant } from "./grant.ts";
+import { KEY_LIKE } from "./rule_of_two.ts";
 import { recordingInside } from "./recording.ts";
 
 /** The root agent's payload of one run. */
@@ -35,6 +36,33 @@ export function rootPayload(
   };
 }
 
+/**
+ * The built-in servers with the variables that `env` grants them, by value. Those named like keys
+ * become secrets: they are added to the vault and travel apart.
+ */
+export function withEnvironment(
+  servers: readonly ServerSettings[],
+  variables: Readonly<Record<string, string>>,
+  vault: Vault,
+): ServerSettings[] {
+  return servers.map((server) => {
+    if (server.kind !== "builtin" || server.permissions.env === false) return server;
+    const granted = server.permissions.env;
+    const names = granted === true ? Object.keys(variables) : granted;
+    const environment: Record<string, SecretText> = {};
+    for (const name of names) {
+      const value = variables[name];
+      if (value === undefined) continue;
+      if (!KEY_LIKE.test(name)) environment[name] = [value];
+      else {
+        vault.add(`env:${name}`, value);
+        environment[name] = [{ secret: `env:${name}` }];
+      }
+    }
+    return { ...server, environment };
+  });
+}
+
 /** The secrets that one agent needs: those that its model and its servers refer to. */
 export function secretsFor(payload: AgentPayload, all: Vault): Vault {
   const needed = new Vault();
@@ -52,6 +80,7 @@ export function secretsFor(payload: AgentPayload, all: Vault): Vault {
   for (const server of payload.servers) {
     if (server.kind === "stdio") Object.values(server.env).forEach(take);
     else if (server.kind === "http") Object.values(server.headers).forEach(take);
+    else Object.values(server.environment ?? {}).forEach(take);
   }
   return needed;
 }

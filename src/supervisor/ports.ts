@@ -20,5 +20,7 @@ export interface SupervisorPorts {
   program: ProgramPort;
   /** Variables of this process's environment: agents get a few of them (clean environment). */
   env(name: string): string | undefined;
+  /** The whole environment: what `--allow-env` hands to the exec server is taken from it. */
+  variables?: Readonly<Record<string, string>>;
   openTelemetry(context: TelemetryContext, log: LogSettings, vault: Vault): TelemetryPort;
 }

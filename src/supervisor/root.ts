@@ -9,7 +9,7 @@ import type { TelemetryPort } from "../ports/telemetry.ts";
 import { Artifacts } from "../record/artifacts.ts";
 import type { AgentIdentity, Seed, Start } from "../wire/payload.ts";
 import { leashFor } from "./leash.ts";
-import { rootPayload } from "./payload.ts";
+import { rootPayload, withEnvironment } from "./payload.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { explainTrifecta, judgeGrant } from "./rule_of_two.ts";
 import { Tree, type TreeListener } from "./tree.ts";
@@ -72,6 +72,7 @@ export function openRoot(
   );
   const seeds = keepAttachments(ports, directory, spec.attachments);
   if (!seeds.ok) return seeds;
+  payload.servers = withEnvironment(payload.servers, ports.variables ?? {}, settings.vault);
   payload.task = {
     ...payload.task,
     instruction: spec.instruction ?? payload.task.instruction,

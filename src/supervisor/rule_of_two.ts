@@ -39,7 +39,8 @@ export interface Verdict {
 /** Stands for any text in a tool's name; no real name holds it. */
 const ANY = "\u2026";
 
-const KEY_LIKE = /key|token|secret|passw|credential|auth|cookie|session/i;
+/** Names of variables and headers that hold keys, tokens and the like. */
+export const KEY_LIKE = /key|token|secret|passw|credential|auth|cookie|session/i;
 
 /** Judges what one agent's grant unites. */
 export function judgeGrant(servers: readonly ServerSettings[], tools: ToolSettings): Verdict {

@@ -103,6 +103,8 @@ export interface BuiltinServer {
   kind: "builtin";
   name: "fs" | "http" | "exec";
   permissions: PermissionSet;
+  /** What `env` grants, by value: an agent has none of its supervisor's variables itself. */
+  environment?: Record<string, SecretText>;
   sandbox: "none" | "bwrap";
   required: boolean;
   startTimeoutMs: number;
