@@ -307,7 +307,10 @@ export class Driver {
     const input: JsonObject = { status: result.status, abort: result.abort, reason: result.reason };
     // The hooks were asked before a final was accepted; every other end they are only told of.
     const told = asked ? Promise.resolve() : notifyHooks(this.#deps.effects, "on_stop", input);
-    told.finally(() => this.#deps.ended(result));
+    told.finally(() => {
+      if (this.#over) this.#deps.record.close();
+      this.#deps.ended(result);
+    });
   }
 
   /** The disk is full or gone: the run cannot be recorded any more, so it ends. */
@@ -326,6 +329,7 @@ export class Driver {
     };
     this.#deps.record.append("run.ended", result, this.#state.at);
     this.#deps.record.sync();
+    this.#deps.record.close();
     this.#deps.telemetry.emit("loop.final", { status: "crashed", reason: result.reason }, "error");
     this.#deps.ended(result);
   }

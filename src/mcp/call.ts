@@ -20,6 +20,8 @@ export interface Attempt {
   timeoutMs: number;
   /** It cannot have had an effect, or may have it again under the same key. */
   repeatable: boolean;
+  /** The operator declared that the same key has its effect only once. */
+  idempotent: boolean;
   /** Sends it over a connection. */
   send(connection: Connection, signal: AbortSignal, onProgress: () => void): Promise<unknown>;
   /** Reads the answer; undefined if it is malformed. */
@@ -38,7 +40,8 @@ const RESTARTS_KEPT = 1;
 /**
  * Sends a request until it is answered, it may not be repeated, or TRANSPORT_BACKOFF is used up.
  * What never left is sent again; what is lost only if it is repeatable. Time that ran out is the
- * tool's own and no failure of the transport: it is not tried again.
+ * tool's own and no failure of the transport; only what is declared idempotent is then sent once
+ * more, since under its key that settles whether it happened.
  */
 export async function callWithRetries(
   deps: CallDeps,
@@ -46,6 +49,7 @@ export async function callWithRetries(
   signal: AbortSignal,
 ): Promise<Outcome<ToolResult, ToolFailure>> {
   let sessions = 0;
+  let timeouts = 0;
   for (let retries = 0;;) {
     const outcome = await callOnce(deps, attempt, signal);
     if (outcome.ok) return outcome;
@@ -53,6 +57,10 @@ export async function callWithRetries(
     if (remedy === "oversized") return success(tooLarge(failure.message));
     if (signal.aborted) return failed(failure);
     if (remedy === "session" && sessions++ === 0) continue;
+    if (remedy === "timeout") {
+      if (attempt.idempotent && timeouts++ === 0 && attempt.link.alive) continue;
+      return failed(failure);
+    }
     const mayRepeat = failure.class === "not_sent" || attempt.repeatable;
     if (remedy === "no" || !mayRepeat || retries >= TRANSPORT_BACKOFF.attemptsMax) {
       return failed(failure);
@@ -89,7 +97,10 @@ async function callOnce(
     if (connection === null) throw error;
     if (limit.cause === "timeout") {
       const message = `no answer within ${formatDuration(timeoutMs)}`;
-      return failed(finalFault("lost", message, attempt.repeatable));
+      return failed({
+        failure: { class: "lost", message, retryable: attempt.repeatable },
+        remedy: "timeout",
+      });
     }
     if (limit.cause === "cancelled") {
       return failed(finalFault("cancelled", "the call was withdrawn"));

@@ -40,9 +40,10 @@ export interface Fault {
   failure: ToolFailure;
   /**
    * `transport`: a retry may help, if the call cannot have had an effect; `session`: the server
-   * forgot our session and did nothing; `oversized`: it answered, but with too much; `no`.
+   * forgot our session and did nothing; `oversized`: it answered, but with too much; `timeout`: it
+   * did not answer in time; `no`.
    */
-  remedy: "transport" | "session" | "oversized" | "no";
+  remedy: "transport" | "session" | "oversized" | "timeout" | "no";
 }
 
 /** A fault of a class, never retried. */

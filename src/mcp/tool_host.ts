@@ -121,6 +121,7 @@ class ToolHost implements ToolsPort {
       link,
       timeoutMs: entry.rule.timeoutMs,
       repeatable: entry.tool.readOnly || entry.tool.idempotent,
+      idempotent: entry.tool.idempotent,
       send: (connection, limit, onProgress) => {
         // It may be another connection than the one that the tool was found on.
         const current = this.#entryOf(entry.tool.name);
@@ -145,6 +146,7 @@ class ToolHost implements ToolsPort {
       link,
       timeoutMs: this.#deps.tools.timeoutMs,
       repeatable: true,
+      idempotent: false,
       send: (connection, limit, onProgress) =>
         connection.request("resources/read", { uri }, limit, onProgress),
       read: readResourceResult,
