@@ -75,6 +75,11 @@ function describeRest(line: TelemetryLine): string | null {
           : ""
       }`;
     case "intel.retry":
+      if (typeof line.next === "string" && line.next !== line.endpoint) {
+        return `${line.endpoint}${because(line)}; trying ${
+          line.next === "recorded" ? "the recorded model" : line.next
+        }`;
+      }
       return `retrying the model${because(line)}${
         typeof line.wait_ms === "number" && line.wait_ms > 0 ? ` in ${seconds(line.wait_ms)}` : ""
       }`;
