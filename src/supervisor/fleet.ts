@@ -71,6 +71,21 @@ export interface Admission {
   deadlineMs: number;
 }
 
+/** A warm session takes its next delivery: its bounds hold per delivery, and so count anew. */
+export function renewFleet(
+  fleet: Fleet,
+  limits: Pick<Limits, "maxSubagents" | "treeTokensMax" | "deadlineMs">,
+  nowMs: number,
+): void {
+  fleet.caps = {
+    ...fleet.caps,
+    maxSubagents: fleet.subagents + limits.maxSubagents,
+    treeTokensMax: fleet.tokens + limits.treeTokensMax,
+  };
+  const root = fleet.nodes.get("0");
+  if (root !== undefined) root.deadlineMs = nowMs + limits.deadlineMs;
+}
+
 /** A tree with its root. */
 export function plantFleet(
   caps: Caps,

@@ -1,5 +1,6 @@
 /** The beginning of any run: its directory, its identity, its root agent's payload, its tree. */
 
+import { SESSION_AGE_MS_MAX } from "../core/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import { assert } from "../core/assert.ts";
 import { makeUlid, toHex } from "../core/ids.ts";
@@ -68,7 +69,9 @@ export function openRoot(
     settings,
     identity,
     spec.start,
-    startedWallMs + settings.limits.deadlineMs,
+    startedWallMs + settings.limits.deadlineMs +
+      // A session's deadline holds per delivery, and its agent keeps it; this bounds its age.
+      (spec.start.kind === "warm" ? SESSION_AGE_MS_MAX : 0),
   );
   const seeds = keepAttachments(ports, directory, spec.attachments);
   if (!seeds.ok) return seeds;

@@ -26,6 +26,7 @@ import {
   type Node,
   plantFleet,
   type Refusal,
+  renewFleet,
 } from "./fleet.ts";
 import { processGrant } from "./grant.ts";
 import { planLadder } from "./ladder.ts";
@@ -125,6 +126,8 @@ export class Tree {
 
   /** Hands a delivery to the root; false where it is not taken. */
   deliver(delivery: Delivery): boolean {
+    const { payload, ports } = this.#deps;
+    renewFleet(this.#fleet, payload.limits, ports.clock.monotonicMs());
     return this.#agents.get("0")?.send({ v: 1, type: "deliver", delivery }) ?? false;
   }
 
