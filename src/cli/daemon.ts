@@ -17,13 +17,14 @@ import type { RunResult } from "../wire/result.ts";
 import { EXIT_OK, EXIT_USAGE, exitCode } from "./exit_code.ts";
 import { resultText } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
+import { withSpans } from "./spans.ts";
 
 /** Runs a daemon to its end; the exit code. */
 export async function runDaemonSettings(ports: CliPorts, settings: Settings): Promise<number> {
   const outputFile = outputFileOf(settings);
   const daemonPorts: DaemonPorts = {
     ...ports,
-    runs: createRuns(settings, ports),
+    runs: withSpans(ports, settings, createRuns(settings, ports)),
     locks: ports.lock,
     telemetry: openTelemetry(ports, settings),
     report: (end, span) => report(ports, settings, outputFile, end, span),

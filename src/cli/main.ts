@@ -43,7 +43,9 @@ async function dispatch(parsed: ParsedArguments, ports: CliPorts): Promise<numbe
     case "inspect":
       return await (await import("./inspect.ts")).inspectRun(ports, parsed);
     case "replay":
-      return await (await import("./record_commands.ts")).replayRun(ports, parsed);
+      return parsed.texts.from === undefined && parsed.texts.with === undefined
+        ? await (await import("./record_commands.ts")).replayRun(ports, parsed)
+        : await (await import("./fork.ts")).forkReplay(ports, parsed);
     case "resume":
       return await (await import("./resume.ts")).resumeRun(ports, parsed);
     case PASSED_THROUGH:

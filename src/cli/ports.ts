@@ -1,5 +1,6 @@
 import type { DigestPort } from "../ports/digest.ts";
 import type { FileWatchPort } from "../ports/file_watch.ts";
+import type { HttpPort } from "../ports/http.ts";
 import type { ListenPort } from "../ports/listen.ts";
 import type { LockPort } from "../ports/lock.ts";
 import type { NotifyPort } from "../ports/notify.ts";
@@ -11,6 +12,7 @@ export interface CliPorts extends SupervisorPorts {
   lock: LockPort;
   terminal: TerminalPort;
   digest: DigestPort;
+  http: HttpPort;
   listen: ListenPort;
   fileWatch: FileWatchPort;
   notify: NotifyPort;

@@ -1,15 +1,13 @@
 /** `agentd resume RUN`: goes on under the recorded configuration, with what the flags raise. */
 
 import type { RecordedRun } from "../config/reading.ts";
-import { outputFileOf } from "../config/load.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { configurationChanges, planResume, type ResumePlan } from "../record/fork.ts";
-import { runOnce } from "../supervisor/run.ts";
 import { parentOf } from "../toolserver/paths.ts";
 import type { TaskContract } from "../wire/payload.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
-import { handOver, handProblem } from "./output.ts";
+import { runToEnd } from "./run.ts";
 import type { CliPorts } from "./ports.ts";
 import { findRun, openLook } from "./record_commands.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
@@ -49,13 +47,11 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
       `resumed with ${change}`
     ),
   ]);
-  const end = await runOnce(settings, ports, { start: { kind: "resume" } });
-  if (!end.ok) return handProblem(ports, end.failure);
-  return handOver(ports, settings, end.value, outputFileOf(settings));
+  return await runToEnd(ports, settings, { kind: "resume" });
 }
 
 /** What the record says the run was configured with, the limits as they were last raised. */
-export function recordedRun(plan: ResumePlan): RecordedRun | null {
+export function recordedRun(plan: Pick<ResumePlan, "started" | "limits">): RecordedRun | null {
   const { configuration, task } = plan.started;
   if (!isObject(configuration) || !isObject(task)) return null;
   const copy = structuredClone(configuration);

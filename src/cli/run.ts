@@ -2,12 +2,15 @@
 
 import { outputFileOf } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
+import { makeUlid } from "../core/ids.ts";
 import { runOnce } from "../supervisor/run.ts";
+import type { Start } from "../wire/payload.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
 import { handOver, handProblem } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
+import { openSpans } from "./spans.ts";
 
 /** Runs what the command line asks for; the exit code. */
 export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Promise<number> {
@@ -18,20 +21,26 @@ export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Prom
     return EXIT_USAGE;
   }
   tellNotices(ports, settings, loaded.notices);
-  return await runSettings(ports, settings);
-}
-
-async function runSettings(ports: CliPorts, settings: Settings): Promise<number> {
-  if (settings.mode !== "once" || settings.lock !== null) {
-    const { runDaemonSettings, runLocked } = await import("./daemon.ts");
-    if (settings.mode !== "once") return await runDaemonSettings(ports, settings);
-    return await runLocked(ports, settings, () => runUnlocked(ports, settings));
+  if (settings.mode === "once" && settings.lock === null) {
+    return await runToEnd(ports, settings, { kind: "fresh" });
   }
-  return await runUnlocked(ports, settings);
+  const { runDaemonSettings, runLocked } = await import("./daemon.ts");
+  return settings.mode === "once"
+    ? await runLocked(ports, settings, () => runToEnd(ports, settings, { kind: "fresh" }))
+    : await runDaemonSettings(ports, settings);
 }
 
-async function runUnlocked(ports: CliPorts, settings: Settings): Promise<number> {
-  const end = await runOnce(settings, ports);
+/** One run from its start, fresh or resumed, to the exit code. */
+export async function runToEnd(
+  ports: CliPorts,
+  settings: Settings,
+  start: Start,
+): Promise<number> {
+  const runId = settings.runId ?? makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
+  const named = { ...settings, runId };
+  const spans = await openSpans(ports, named, runId);
+  const end = await runOnce(named, ports, { start });
+  await spans.close();
   if (!end.ok) return handProblem(ports, end.failure);
-  return handOver(ports, settings, end.value, outputFileOf(settings));
+  return handOver(ports, named, end.value, outputFileOf(settings));
 }

@@ -124,7 +124,8 @@ export function tellNotices(ports: CliPorts, settings: Settings, notices: readon
   for (const notice of notices) telemetry.emit("config.loaded", { notice }, "warn");
 }
 
-function contextOf(ports: CliPorts): TelemetryContext {
+/** Who speaks before, and beside, any run. */
+export function contextOf(ports: CliPorts): TelemetryContext {
   return {
     run_id: null,
     agent_id: null,

@@ -19,6 +19,7 @@ import { nearest } from "./suggest.ts";
 import { readTask } from "./task.ts";
 import { readTools } from "./tools.ts";
 import { readTrigger } from "./trigger.ts";
+import { checkUrl } from "./url.ts";
 import { splitWords } from "./words.ts";
 
 /**
@@ -67,6 +68,7 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
     vault: reading.vault,
   };
   checkTargets(reading);
+  checkOtlp(reading);
   return layers.problems.length > 0 ? failed(layers.problems) : success(settings);
 }
 
@@ -264,6 +266,19 @@ function pathOf(reading: Reading, name: string): string | null {
   return path === null ? null : reading.absolute(path);
 }
 
+function checkOtlp(reading: Reading): void {
+  const written = reading.text("otlp_endpoint");
+  if (written === null) return;
+  const url = checkUrl(written, reading.on("allow_insecure"));
+  if (url.ok) return;
+  reading.report(
+    reading.where("otlp_endpoint"),
+    url.failure.value,
+    url.failure.message,
+    url.failure.hint,
+  );
+}
+
 /** Files that will be written at the end: found out now, so that no result is lost then. */
 function checkTargets(reading: Reading): void {
   for (const name of ["output_file", "record_model"]) {
@@ -285,6 +300,13 @@ function checkTargets(reading: Reading): void {
       );
     }
   }
+}
+
+/** Where spans are sent while running; null: nowhere. */
+export function otlpEndpointOf(settings: Settings): string | null {
+  const invocation = settings.configuration[INVOCATION];
+  const url = isObject(invocation) ? invocation.otlp_endpoint : undefined;
+  return typeof url === "string" ? url : null;
 }
 
 /** The file that `-o` names, absolute; null: stdout. */

@@ -99,6 +99,7 @@ const VALUES: Record<string, [texts: string[], value: Json]> = {
   log_format: [["text"], "text"],
   log_content: [["true"], true],
   quiet: [["true"], true],
+  otlp_endpoint: [["http://127.0.0.1:4318"], "http://127.0.0.1:4318"],
   health_file: [["health"], "health"],
   listen: [["127.0.0.1:0"], "127.0.0.1:0"],
   drain_timeout: [["5s"], "5s"],

@@ -97,6 +97,13 @@ export const OUTPUT_OPTIONS: readonly Row[] = [
     help: "no telemetry but errors",
   },
   {
+    name: "otlp_endpoint",
+    metavar: "URL",
+    shape: TEXT,
+    group: "output",
+    help: "send spans there while running (OTLP/HTTP JSON)",
+  },
+  {
     name: "health_file",
     file: "health_file",
     metavar: "FILE",

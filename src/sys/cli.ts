@@ -2,6 +2,7 @@
 
 import { systemDigest } from "./digest.ts";
 import { systemFileWatch } from "./file_watch.ts";
+import { systemHttp } from "./http.ts";
 import { systemListen } from "./listen.ts";
 import { systemLock } from "./lock.ts";
 import { openNotify } from "./notify.ts";
@@ -16,6 +17,7 @@ export function systemCliPorts(mainUrl: string) {
     lock: systemLock,
     terminal: systemTerminal,
     digest: systemDigest,
+    http: systemHttp,
     listen: systemListen,
     fileWatch: systemFileWatch,
     notify: openNotify((name) => variables[name]),
