@@ -13,10 +13,12 @@ export interface Bench {
 
 const START_ROUNDS = 21;
 const RUN_ROUNDS = 11;
+const TURN_ROUNDS = 5;
 const TURNS = 100;
 
-/** Whether a process is one of agentd's own. */
-const isOurs = (reading: Reading): boolean => !reading.command.includes("tool_server.mjs");
+/** Whether a process is one of agentd's own, or the bare script; not the tool server. */
+const isOurs = (reading: Reading): boolean =>
+  reading.command.includes("bare.mjs") || !reading.command.includes("tool_server.mjs");
 
 let runs = 0;
 
@@ -143,20 +145,33 @@ async function readAt(
   return { readings, ending };
 }
 
+/** CPU per turn: the whole run, without its start, around turn 20, around turn 100. */
+type Cost =
+  | "ours"
+  | "bare"
+  | "oursLater"
+  | "bareLater"
+  | "early"
+  | "late"
+  | "bareEarly"
+  | "bareLate";
+
 async function measureTurns(bench: Bench): Promise<void> {
   heading(`${TURNS} turns with one tool call each`);
   const moments = [1, 11, 31, TURNS - 10, TURNS + 1, TURNS + 11];
   const calls = TURNS + 10;
-  const cost: Record<"ours" | "bare" | "oursLater" | "bareLater" | "early" | "late", number[]> = {
+  const cost: Record<Cost, number[]> = {
     ours: [],
     bare: [],
     oursLater: [],
     bareLater: [],
     early: [],
     late: [],
+    bareEarly: [],
+    bareLate: [],
   };
   let last: Reading[] = [];
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < TURN_ROUNDS; round++) {
     const ours = (await readAt(bench, moments, { calls }, startAgentd)).readings;
     const cpu = (n: number) => sum(ours.get(n)!, "cpuMs", isOurs);
     cost.ours.push(cpu(TURNS + 1) / TURNS);
@@ -168,6 +183,8 @@ async function measureTurns(bench: Bench): Promise<void> {
     const bareCpu = (n: number) => sum(bare.get(n)!, "cpuMs", isOurs);
     cost.bare.push(bareCpu(TURNS + 1) / TURNS);
     cost.bareLater.push((bareCpu(TURNS + 1) - bareCpu(1)) / TURNS);
+    cost.bareEarly.push((bareCpu(31) - bareCpu(11)) / 20);
+    cost.bareLate.push((bareCpu(TURNS + 11) - bareCpu(TURNS - 10)) / 21);
   }
   report({
     what: "CPU per turn, all agentd processes, start included",
@@ -188,6 +205,12 @@ async function measureTurns(bench: Bench): Promise<void> {
     unit: "ms",
     base: { what: "around turn 20", value: median(cost.early) },
     goal: 1.2,
+  });
+  report({
+    what: "the same for the bare script",
+    value: median(cost.bareLate),
+    unit: "ms",
+    base: { what: "around turn 20", value: median(cost.bareEarly) },
   });
   await measureMemory(bench, last);
 }
