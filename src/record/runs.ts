@@ -8,7 +8,7 @@ import { formatSize, parseDurationMs } from "../core/units.ts";
 import { parseIso } from "../core/time.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
-import type { LockPort } from "../ports/lock.ts";
+import type { LockHandle, LockPort } from "../ports/lock.ts";
 import type { RecordLine } from "../wire/record.ts";
 import type { Abort, AgentResult, Status } from "../wire/result.ts";
 import { RECORD_FILE } from "./append.ts";
@@ -74,6 +74,24 @@ export interface RunSummary {
  */
 export function runLockPath(directory: string): string {
   return `${directory}/lock`;
+}
+
+/**
+ * Takes a run's lock for as long as its supervisor works on it. A failure is one sentence: another
+ * supervisor does.
+ */
+export async function holdRun(
+  deps: { lock: LockPort },
+  directory: string,
+): Promise<Outcome<LockHandle, string>> {
+  const taken = await deps.lock.tryLock(runLockPath(directory));
+  if (taken.ok) return taken;
+  const { failure } = taken;
+  return failed(
+    failure.class === "held"
+      ? `Cannot work on the run in ${directory}: it is running`
+      : `Cannot lock the run in ${directory}: ${failure.message}`,
+  );
 }
 
 /** Whether a supervisor is at work on the run in this directory. */

@@ -3,7 +3,7 @@ import type { LockHandle } from "../ports/lock.ts";
 import { sampleClock, writeSampleRun } from "../../tests/fakes/sample_run.ts";
 import { systemFiles } from "../sys/files.ts";
 import { systemLock } from "../sys/lock.ts";
-import { listRuns, resolveRun, runLockPath, runsCommand, type RunsDeps } from "./runs.ts";
+import { holdRun, isRunning, listRuns, resolveRun, runsCommand, type RunsDeps } from "./runs.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 1, 28);
@@ -15,7 +15,7 @@ async function withRuns(
   const runDirectory = await Deno.makeTempDir({ prefix: "agentd-runs-" });
   const held: LockHandle[] = [];
   const hold = async (id: string): Promise<LockHandle> => {
-    const taken = await systemLock.tryLock(runLockPath(`${runDirectory}/${id}`));
+    const taken = await holdRun({ lock: systemLock }, `${runDirectory}/${id}`);
     assert.ok(taken.ok);
     held.push(taken.value);
     return taken.value;
@@ -154,4 +154,18 @@ Deno.test("runsCommand --prune: by age or number, sizes shown, never a running r
     const all = await runsCommand(deps, { output: "text", prune: { keep: "0" } });
     assert.match(all.stdout, /2 of 2 runs removed/);
     assert.deepEqual(await ids(), []);
+  }));
+
+Deno.test("holdRun: one supervisor a run; the next is told, and may when the first is gone", () =>
+  withRuns(async (deps, hold) => {
+    add(deps, "a", 1, null);
+    const directory = `${deps.runDirectory}/a`;
+    assert.equal(await isRunning(deps, directory), false);
+    const first = await hold("a");
+    assert.equal(await isRunning(deps, directory), true);
+    const second = await holdRun(deps, directory);
+    assert.match(second.ok ? "" : second.failure, /^Cannot work on the run in .*: it is running$/);
+    first.release();
+    assert.equal(await isRunning(deps, directory), false);
+    (await hold("a")).release();
   }));
