@@ -157,7 +157,12 @@ Deno.test("callWithRetries: a server that dies of every call is given up: server
     }
     assert.equal((await failure(bench, "hostile/crash")).class, "lost");
     const change = await bench.change((each) => each.kind === "server_down");
-    assert.ok(change.kind === "server_down" && change.failure.server === "hostile");
+    assert.ok(change.kind === "server_down");
+    assert.equal(change.failure.server, "hostile");
+    assert.equal(
+      change.failure.message,
+      "Cannot keep hostile running: it ended with exit code 7, restarts: 3",
+    );
     const last = await failure(bench, "hostile/act");
     assert.equal(last.class, "server_down");
     assert.equal(last.retryable, false);

@@ -46,6 +46,8 @@ type State =
 const RESTART_BACKOFF: BackoffPlan = { baseMs: 200, capMs: 5_000, attemptsMax: Infinity };
 /** An HTTP server that cannot be reached is somebody else's to restart, which takes longer. */
 const REACH_BACKOFF: BackoffPlan = { baseMs: 1_000, capMs: 30_000, attemptsMax: Infinity };
+/** After a list that failed, when it is tried again at the earliest. */
+const REFRESH_RETRY_MS = 10_000;
 /** An HTTP server that is not there yet is knocked at again while it starts. */
 const HTTP_START_BACKOFF: BackoffPlan = { baseMs: 100, capMs: 1_000, attemptsMax: 3 };
 
@@ -66,6 +68,8 @@ export class ServerLink {
   #restarts = 0;
   #toolsStale = false;
   #resourcesStale = false;
+  #refreshing: Promise<void> | null = null;
+  #refreshAfterMs = 0;
 
   constructor(deps: LinkDeps, settings: ServerSettings, events: LinkEvents) {
     this.settings = settings;
@@ -128,28 +132,34 @@ export class ServerLink {
         if (!signal.aborted) continue;
         return failed(finalFault("not_sent", `server ${this.name} is restarting`, true).failure);
       }
-      const reason = state.kind === "down" ? `: ${state.failure.message}` : "";
+      const why = state.kind === "down" ? state.failure.message : "it is not connected";
       const lasting = state.kind === "down" && this.settings.required;
-      return failed(
-        finalFault(lasting ? "server_down" : "not_sent", `server ${this.name} is down${reason}`)
-          .failure,
-      );
+      const message = `server ${this.name} is down: ${why}`;
+      return failed(finalFault(lasting ? "server_down" : "not_sent", message).failure);
     }
   }
 
-  /** Lists anew what the server said has changed, if anything; keeps what it has if that fails. */
+  /**
+   * Lists anew what the server said has changed, if anything; keeps what it has if that fails. A
+   * server that cannot be listed is not asked again for a while.
+   */
   async refresh(signal: AbortSignal): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
     if (this.#state.kind !== "up" || !(this.#toolsStale || this.#resourcesStale)) return;
-    const limit = new TimeLimit(this.#deps.clock, this.settings.startTimeoutMs, signal);
+    if (nowMs < this.#refreshAfterMs) return;
+    this.#refreshing ??= this.#relist(this.#state.connection).finally(() =>
+      this.#refreshing = null
+    );
+    await unlessAborted(this.#refreshing, signal);
+  }
+
+  async #relist(connection: Connection): Promise<void> {
+    const { clock } = this.#deps;
+    const limit = new TimeLimit(clock, this.settings.startTimeoutMs, this.#life.signal);
     try {
-      await this.#list(
-        this.#state.connection,
-        limit.signal,
-        this.#toolsStale,
-        this.#resourcesStale,
-      );
+      await this.#list(connection, limit.signal, this.#toolsStale, this.#resourcesStale);
     } catch {
-      /* still stale: the next refresh asks again */
+      this.#refreshAfterMs = clock.monotonicMs() + REFRESH_RETRY_MS;
     } finally {
       limit.clear();
     }
@@ -211,6 +221,9 @@ export class ServerLink {
     const failure = { ...outcome.failure, server: this.name };
     if (limit.cause === "cancelled") return failed({ ...failure, message: "cancelled" });
     if (limit.cause === "timeout") failure.message = startTimeoutMessage(this.settings);
+    if (!failure.message.startsWith("Cannot ")) {
+      failure.message = `Cannot start ${this.name}: ${failure.message}`;
+    }
     this.#log.connectFailed(failure, limit.cause ?? "start", durMs);
     return failed(failure);
   }
@@ -335,10 +348,12 @@ export class ServerLink {
     const { clock, random, restartsMax } = this.#deps;
     const toolsBefore = fingerprint(this.tools);
     const resourcesBefore = JSON.stringify(this.resources);
+    const exit = exitOf(before);
+    const how = exit === null ? "" : ` with ${exit.signal ?? `exit code ${exit.code}`}`;
     let failure: ServerFailure = {
       server: this.name,
-      message: "it ended",
-      stderr: exitOf(before)?.stderr ?? "",
+      message: `Cannot keep ${this.name} running: it ended${how}, restarts: ${this.#restarts}`,
+      stderr: exit?.stderr ?? "",
     };
     // A new session of a living server is no restart; only failing to get one counts.
     let counted = this.settings.kind !== "http";

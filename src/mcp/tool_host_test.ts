@@ -159,6 +159,7 @@ for (const [what, makeBench, message, stderr] of BAD_STARTS) {
       const outcome = await bench.host.connect(never);
       assert.ok(!outcome.ok);
       const failure: ServerFailure = outcome.failure;
+      assert.match(failure.message, /^Cannot start \w+: /);
       assert.match(failure.message, message);
       assert.match(failure.stderr, stderr);
       const told = bench.told("mcp.connect.fail");
@@ -179,7 +180,10 @@ Deno.test("createToolHost: an optional server that does not start costs an event
     assert.equal(bench.told("mcp.connect.fail")[0]?.server, "broken");
     const outcome = await callTool(bench, "broken/act");
     assert.ok(!outcome.ok && outcome.failure.class === "not_sent");
-    assert.match(outcome.failure.message, /server broken is down: it ended with exit code 3/);
+    assert.match(
+      outcome.failure.message,
+      /server broken is down: Cannot start broken: it ended with exit code 3/,
+    );
   });
 });
 
@@ -285,6 +289,19 @@ Deno.test("createToolHost: grants and rules decide what is offered, and how", as
     ]);
     const refused = await callTool(bench, "hostile/crash");
     assert.ok(!refused.ok && refused.failure.class === "not_sent");
+  });
+});
+
+Deno.test("createToolHost: ten thousand announced changes are one change", async () => {
+  await withHost(hostBench([hostileServer("floods-changes")]), async (bench) => {
+    await connected(bench);
+    const result = await callTool(bench, "hostile/act");
+    assert.ok(result.ok, JSON.stringify(result));
+    assert.deepEqual(bench.changes, [{ kind: "tools", server: "hostile" }]);
+    // What is announced and cannot be listed costs no later call its time.
+    const later = await callTool(bench, "hostile/act");
+    assert.ok(later.ok);
+    assert.equal((await bench.host.list(never)).tools.length, 5);
   });
 });
 

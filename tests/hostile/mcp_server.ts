@@ -199,6 +199,12 @@ function call(request: Request): void {
       say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
       say({ jsonrpc: "2.0", method: "notifications/resources/list_changed" });
       return answer(id, text("changed"));
+    case "floods-changes":
+      for (let i = 0; i < 10_000; i++) {
+        say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+      }
+      announced = true;
+      return answer(id, text("flooded"));
     case "changes-description":
       return answer(id, text(`version ${starts()}`));
     default:
@@ -207,6 +213,7 @@ function call(request: Request): void {
 }
 
 let pendingCall: Request | undefined;
+let announced = false;
 const refusals: number[] = [];
 const cancelled: Json[] = [];
 
@@ -233,6 +240,7 @@ function take(message: Request & { error?: { code: number } }): void {
     case "tools/list":
       if (behaviour === "no-tools") return fault(message.id, -32601, "asked for tools");
       if (behaviour === "dies-while-listed") Deno.exit(9);
+      if (announced) return fault(message.id, -32603, "cannot list");
       if (behaviour === "lists-nonsense") return answer(message.id, { tools: "none" });
       return answer(message.id, listTools(message.params?.cursor));
     case "resources/list":
