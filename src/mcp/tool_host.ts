@@ -55,6 +55,9 @@ export function createToolHost(deps: ToolHostDeps): ToolsPort {
   return new ToolHost(deps);
 }
 
+/** How often one `list` follows a server whose lists change while they are read. */
+const LIST_PASSES_MAX = 3;
+
 class ToolHost implements ToolsPort {
   readonly #deps: ToolHostDeps;
   readonly #catalogue: Catalogue;
@@ -99,8 +102,10 @@ class ToolHost implements ToolsPort {
   }
 
   async list(signal: AbortSignal): Promise<{ tools: Tool[]; resources: Resource[] }> {
-    const stale = this.#links.filter((link) => link.toolsStale || link.resourcesStale);
-    if (stale.length > 0) {
+    // What changes while it is listed is listed again, but not for ever.
+    for (let pass = 0; pass < LIST_PASSES_MAX; pass++) {
+      const stale = this.#links.filter((link) => link.toolsStale || link.resourcesStale);
+      if (stale.length === 0) break;
       await Promise.all(stale.map((link) => link.refresh(signal)));
     }
     return this.#snapshot();
