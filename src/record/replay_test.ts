@@ -219,6 +219,21 @@ Deno.test("replay and resume: a run killed before any event, resumed, replays id
   }
 });
 
+Deno.test("replay and resume: a record cut behind any of its lines goes on to the same end", () =>
+  withRun({ script: job(6) }, (place) => {
+    const whole = Deno.readTextFileSync(place.record);
+    const lines = whole.split("\n").slice(0, -1);
+    assert.ok(lines.length > 25);
+    for (let kept = 1; kept < lines.length; kept++) {
+      Deno.writeTextFileSync(place.record, lines.slice(0, kept).join("\n") + "\n");
+      assert.equal(replayRecord(systemFiles, place.record).divergence, null, `${kept} lines`);
+      const state = runMachine({ script: job(6), directory: place.directory, resume: true });
+      assert.equal(state.phase.tag === "stopped" && state.phase.result.result, "All is done.");
+      assert.ok(Math.abs(state.counters.steps - 6) <= 1, `${kept} lines: ${state.counters.steps}`);
+      assert.equal(replayRecord(systemFiles, place.record).divergence, null, `${kept} lines`);
+    }
+  }));
+
 async function countEvents(): Promise<number> {
   let count = 0;
   await withRun({ script: job(8), kill: () => (count++, false) }, () => {});
