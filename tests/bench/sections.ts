@@ -16,9 +16,9 @@ const RUN_ROUNDS = 11;
 const TURN_ROUNDS = 5;
 const TURNS = 100;
 
-/** Whether a process is one of agentd's own, or the bare script; not the tool server. */
+/** Whether a process is agentd's own, or the bare script; not the tool server that it started. */
 const isOurs = (reading: Reading): boolean =>
-  reading.command.includes("bare.mjs") || !reading.command.includes("tool_server.mjs");
+  !/^\S*node \S*\/tool_server\.mjs/.test(reading.command);
 
 let runs = 0;
 
@@ -158,8 +158,8 @@ type Cost =
 
 async function measureTurns(bench: Bench): Promise<void> {
   heading(`${TURNS} turns with one tool call each`);
-  const moments = [1, 11, 31, TURNS - 10, TURNS + 1, TURNS + 11];
-  const calls = TURNS + 10;
+  const moments = [1, 11, 31, TURNS - 19, TURNS + 1, TURNS + 21];
+  const calls = TURNS + 20;
   const cost: Record<Cost, number[]> = {
     ours: [],
     bare: [],
@@ -177,14 +177,14 @@ async function measureTurns(bench: Bench): Promise<void> {
     cost.ours.push(cpu(TURNS + 1) / TURNS);
     cost.oursLater.push((cpu(TURNS + 1) - cpu(1)) / TURNS);
     cost.early.push((cpu(31) - cpu(11)) / 20);
-    cost.late.push((cpu(TURNS + 11) - cpu(TURNS - 10)) / 21);
+    cost.late.push((cpu(TURNS + 21) - cpu(TURNS - 19)) / 40);
     last = ours.get(TURNS + 1)!;
     const bare = (await readAt(bench, moments, { calls }, startBare)).readings;
     const bareCpu = (n: number) => sum(bare.get(n)!, "cpuMs", isOurs);
     cost.bare.push(bareCpu(TURNS + 1) / TURNS);
     cost.bareLater.push((bareCpu(TURNS + 1) - bareCpu(1)) / TURNS);
     cost.bareEarly.push((bareCpu(31) - bareCpu(11)) / 20);
-    cost.bareLate.push((bareCpu(TURNS + 11) - bareCpu(TURNS - 10)) / 21);
+    cost.bareLate.push((bareCpu(TURNS + 21) - bareCpu(TURNS - 19)) / 40);
   }
   report({
     what: "CPU per turn, all agentd processes, start included",
