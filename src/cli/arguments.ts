@@ -147,9 +147,11 @@ function suggestOption(flag: string, command: Command, options: readonly Option[
   const flags = options.flatMap((option) =>
     option.short ? [option.flag!, option.short] : option.flag!
   );
-  const near = nearest(flag, flags) ??
-    flags.find((each) => flag.length > 4 && each.startsWith(flag));
+  const near = nearest(flag, flags);
   if (near !== undefined) return `did you mean ${near}?`;
+  const longer = flags.filter((each) => flag.length > 4 && each.startsWith(flag));
+  if (longer.length === 1) return `did you mean ${longer[0]}?`;
+  if (longer.length > 1) return `did you mean one of ${longer.join(", ")}?`;
   const other = COMMANDS.find((each) => optionsOf(each).some((option) => option.flag === flag));
   if (other) return `it is an option of agentd ${other.name}`;
   return `agentd ${command.name} --help lists the options`;
