@@ -68,6 +68,8 @@ function openSession(payload: AgentPayload, secrets: Record<string, string>): Se
     clock: systemClock,
     random: systemRandom,
     telemetry,
+    // A watcher lives as long as its daemon: no server is given up for good.
+    ...(payload.start.kind === "watch" ? { restartsMax: Infinity } : {}),
   });
   const model = createModel({
     settings: payload.model,
