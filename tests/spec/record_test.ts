@@ -1,0 +1,131 @@
+/** Contract 2 and 6 from outside: what a record gives back once its run is over. */
+
+import assert from "node:assert/strict";
+import { Validator } from "@cfworker/json-schema";
+import { type Program, programs } from "../program.ts";
+import { type Script, startModelServer } from "../fakes/model_server_process.ts";
+import schema from "../schemas/atif-1.8.schema.json" with { type: "json" };
+import { runProgram, withDirectory } from "./harness.ts";
+
+const SCRIPT: Script = {
+  replies: [
+    { text: "I look.", calls: [{ name: "fs__list", arguments: { path: "." } }] },
+    { calls: [{ name: "fs__read", arguments: { path: "a.txt" } }] },
+    { calls: [{ name: "fs__read", arguments: { path: "a.txt" } }] },
+    { text: "The file says hello." },
+  ],
+};
+
+interface Place {
+  project: string;
+  runs: string;
+  url: string;
+  /** Runs agentd there; the exit code must be the one given. */
+  agentd(code: number, ...args: string[]): Promise<{ stdout: string; stderr: string }>;
+  completions(): Promise<number>;
+  /** What the model answers from now on. */
+  script(script: Script): Promise<void>;
+}
+
+async function withRun(program: Program, use: (place: Place) => Promise<void>): Promise<void> {
+  await using server = await startModelServer(SCRIPT);
+  await withDirectory(async ({ project, runs }) => {
+    await Deno.writeTextFile(`${project}/a.txt`, "hello\n");
+    const agentd = async (code: number, ...args: string[]) => {
+      const ran = await runProgram(program, { args: [...args, "--run-dir", runs], cwd: project });
+      assert.equal(ran.code, code, `${args.join(" ")}\n${ran.stdout}${ran.stderr.slice(-2_000)}`);
+      return ran;
+    };
+    await agentd(0, "run", "Say what is there", "--intelligence", server.url, "--allow-read=.");
+    await use({
+      project,
+      runs,
+      url: server.url,
+      agentd,
+      script: (script) => server.script(script),
+      completions: async () => (await server.completions()).length,
+    });
+  });
+}
+
+for (const program of programs()) {
+  Deno.test(`record (${program.name}): listed, replayed, inspected, without a model`, () =>
+    withRun(program, async ({ agentd, completions, runs }) => {
+      const before = await completions();
+      const [run] = JSON.parse((await agentd(0, "runs", "--output", "json")).stdout);
+      assert.equal(run.status, "completed");
+      assert.equal(run.steps, 4);
+      assert.equal(run.instruction, "Say what is there");
+      const { stdout } = await agentd(0, "replay", run.run_id.slice(0, 20));
+      assert.match(stdout, /replayed identically: .*4 steps; no model call, no tool call\n$/);
+      const trace = JSON.parse((await agentd(0, "inspect", "last", "--json")).stdout);
+      assert.equal(trace.first_non_advancing, 3);
+      assert.deepEqual(
+        trace.agents[0].iterations.map((each: { verdict: string }) => each.verdict),
+        ["advanced", "advanced", "repeated", "answered"],
+      );
+      const table = (await agentd(0, "inspect", "last")).stdout;
+      assert.match(table, /^3 +fs\/read .*repeated .*<- first without new evidence$/m);
+      assert.match(table, /^Ended completed: /m);
+      assert.equal(await completions(), before);
+      const refused = await agentd(2, "resume", "last");
+      assert.match(refused.stderr, /it ended completed, and nothing is left to do/);
+      assert.equal(Deno.statSync(`${runs}/${run.run_id}/record.jsonl`).mode! & 0o777, 0o600);
+    }));
+
+  Deno.test(`record (${program.name}): what the model saw, and a fork from there`, () =>
+    withRun(program, async ({ agentd, url, runs, script }) => {
+      const shown = await agentd(0, "replay", "last", "--until", "2", "--show", "context");
+      assert.match(shown.stdout, /^context [0-9a-f]{16} of iteration 2\n=== system\n/);
+      assert.match(shown.stdout, /=== assistant\nI look\.\n-> fs__list /);
+      const [old] = [...Deno.readDirSync(runs)].map((entry) => entry.name);
+      const text = Deno.readTextFileSync(`${runs}/${old}/record.jsonl`);
+      await script({ replies: [{ text: "Another end." }] });
+      const fork = ["--from", "3", "--with", "model", "--intelligence", url];
+      assert.equal((await agentd(0, "replay", "last", ...fork)).stdout.trim(), "Another end.");
+      assert.equal(Deno.readTextFileSync(`${runs}/${old}/record.jsonl`), text);
+      const listed = JSON.parse((await agentd(0, "runs", "--output", "json")).stdout);
+      assert.equal(listed.length, 2);
+      const forked = listed.find((run: { run_id: string }) => run.run_id !== old);
+      assert.equal(forked.steps, 3);
+      await agentd(0, "replay", forked.run_id);
+    }));
+
+  Deno.test(`record (${program.name}): exported, imported, as a page, pruned`, () =>
+    withRun(program, async ({ agentd, project }) => {
+      const atif = (await agentd(0, "inspect", "last", "--format", "atif")).stdout;
+      const checked = new Validator(schema as object, "2020-12", false).validate(JSON.parse(atif));
+      assert.deepEqual(checked.errors, []);
+      await Deno.writeTextFile(`${project}/run.atif.json`, atif);
+      const judged = await agentd(0, "inspect", "--import", "run.atif.json", "--json");
+      assert.equal(JSON.parse(judged.stdout).first_non_advancing, 3);
+      const openai = JSON.parse((await agentd(0, "inspect", "last", "--format", "openai")).stdout);
+      assert.equal(openai.messages.at(-1).content, "The file says hello.");
+      const otlp = JSON.parse((await agentd(0, "inspect", "last", "--format", "otlp")).stdout);
+      assert.equal(otlp.resourceSpans[0].scopeSpans[0].spans.length, 1 + 4 + 3);
+      await agentd(0, "inspect", "last", "--html", "run.html");
+      assert.match(await Deno.readTextFile(`${project}/run.html`), /^<!DOCTYPE html>/);
+      assert.match((await agentd(2, "inspect", "--import", "a.txt")).stderr, /it is not JSON/);
+      const pruned = await agentd(0, "runs", "--prune", "--keep", "0");
+      assert.match(pruned.stdout, /^removed .*\n1 of 1 runs removed, .* freed\n$/);
+    }));
+
+  Deno.test(`record (${program.name}): damage and unknown runs are one line and the right code`, () =>
+    withRun(program, async ({ agentd, runs }) => {
+      const [id] = [...Deno.readDirSync(runs)].map((entry) => entry.name);
+      const path = `${runs}/${id}/record.jsonl`;
+      const lines = Deno.readTextFileSync(path).split("\n");
+      lines[6] = lines[6]!.replace("a", "b");
+      Deno.writeTextFileSync(path, lines.join("\n"));
+      assert.match((await agentd(1, "replay", "last")).stdout, /first divergence at line 7: /);
+      assert.match((await agentd(1, "inspect", "last")).stderr, /line 7: /);
+      assert.match((await agentd(2, "resume", "last")).stderr, /line 7: /);
+      assert.match(
+        (await agentd(2, "replay", "nope")).stderr,
+        /^agentd: Cannot find the run "nope"/,
+      );
+      lines[0] = lines[0]!.replace('"v":1', '"v":9');
+      Deno.writeTextFileSync(path, lines.join("\n"));
+      assert.match((await agentd(1, "replay", "last")).stdout, /format version 9; .* up to 1/);
+    }));
+}
