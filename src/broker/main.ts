@@ -167,7 +167,7 @@ class Broker {
     const { vault, telemetry } = this.#agent!;
     const masked = clip(vault.mask(message), STDERR_LINE_BYTES_MAX);
     // Deno's own words for what its permissions refuse.
-    if (/NotCapable|Requires .* access/.test(masked)) {
+    if (/NotCapable|Requires .* access|Can't escalate parent thread permissions/.test(masked)) {
       telemetry.emit("permission.denied", { message: masked }, "error");
     }
     telemetry.emit("loop.error", { err: { type: "worker", message: masked } }, "error");

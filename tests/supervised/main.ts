@@ -17,7 +17,11 @@ import { readSettings } from "./settings.ts";
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");
 const program = systemProgram(import.meta.url, root);
-const workerUrl = new URL("./worker.ts", import.meta.url);
+// Sources and bundle keep the same tree.
+const workerUrl = new URL(
+  import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js",
+  import.meta.url,
+);
 
 function openTelemetry(context: TelemetryContext) {
   return {

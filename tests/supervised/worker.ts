@@ -1,5 +1,6 @@
 /** A loop Worker that does what its script says, good or bad. */
 
+import { escape, type EscapeOrder } from "./escapes.ts";
 import type { ChildEnd } from "../../src/wire/control.ts";
 import type { FromWorker, ServerPortMessage, ToWorker } from "../../src/wire/worker.ts";
 import { guardWorker } from "../../src/sys/worker_guard.ts";
@@ -48,6 +49,8 @@ async function act(): Promise<void> {
       for (const step of script.steps ?? []) answers.push(await ask(step));
       return complete(answers);
     }
+    case "escape":
+      return await escape(script as unknown as EscapeOrder).then((got) => complete({ got }));
     case "raw":
       for (const step of script.steps ?? []) scope.postMessage(step as FromWorker);
       return;

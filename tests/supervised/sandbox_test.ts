@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { compileSupervised } from "./compiled.ts";
+import { type EscapeOrder, ESCAPES } from "./escapes.ts";
+import { assertGone, supervise, withDirectory } from "./harness.ts";
+
+/** Deno's own words for a permission that is not there. */
+const DENIED = /NotCapable|Requires [a-z]+ access|Can't escalate parent thread permissions/;
+
+/** Names of variables and hosts that some attempts need; a few exist on Linux only. */
+const LINUX_ONLY = new Set(["read its own environment through /proc", "load a native library"]);
+
+/**
+ * Attempts that do not come as far as a permission in the binary: its runtime loads no module that
+ * is not in it, and its node:net tells a missing permission as a refused connection.
+ */
+const ENDS_EARLIER: Record<string, RegExp> = {
+  "connect through node:net": /ECONNREFUSED/,
+  "import from the network": /Module not found/,
+  "import from a known registry": /Module not found/,
+};
+
+/**
+ * What the compiled runtime lets through, stated in permissions.md: its module loader asks for no
+ * permission where a file on the disk is imported as JavaScript or JSON. From source it does.
+ */
+const BINARY_GAPS = new Set(["import a file outside", "import JSON outside"]);
+
+/** A host that answers whoever reaches it, and counts them. */
+function answeringHost(): { port: number; connections(): number; close(): Promise<void> } {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  let connections = 0;
+  const accepted = (async () => {
+    for await (const connection of listener) {
+      connections++;
+      connection.close();
+    }
+  })();
+  return {
+    port: listener.addr.port,
+    connections: () => connections,
+    close: () => {
+      listener.close();
+      return accepted;
+    },
+  };
+}
+
+async function tryEscapes(directory: string, command: string[] | undefined): Promise<void> {
+  const host = answeringHost();
+  await Deno.mkdir(`${directory}/runs/other`, { recursive: true });
+  await Deno.writeTextFile(`${directory}/runs/other/record.jsonl`, "{}\n");
+  await Deno.writeTextFile(`${directory}/secret`, "secret");
+  await Deno.writeTextFile(`${directory}/secret.json`, '"secret"');
+  try {
+    for (const [index, escape] of Object.keys(ESCAPES).entries()) {
+      if (command && BINARY_GAPS.has(escape)) continue;
+      if (LINUX_ONLY.has(escape) && Deno.build.os !== "linux") continue;
+      const order: EscapeOrder = {
+        escape,
+        secretFile: `${directory}/secret`,
+        otherRecord: `${directory}/runs/other/record.jsonl`,
+        outside: `${directory}/outside`,
+        inside: `${directory}/runs/run-${index}`,
+        host: `127.0.0.1:${host.port}`,
+      };
+      const run = await supervise({
+        script: { do: "escape", ...order },
+        directory,
+        settings: { runId: `run-${index}` },
+      }, command);
+      const { end, lines } = await run.end;
+      await run.drained;
+      const said = `${escape}: ${JSON.stringify(end?.result)} ${end?.reason}`;
+      assert.equal(end?.status, "crashed", said);
+      assert.equal(host.connections(), 0, said);
+      if (command && ENDS_EARLIER[escape]?.test(end.reason)) continue;
+      assert.match(end.reason, DENIED, said);
+      const denied = lines.find((line) => line.event === "permission.denied");
+      assert.match(String(denied?.message), DENIED, said);
+    }
+    await assert.rejects(Deno.lstat(`${directory}/outside`), Deno.errors.NotFound);
+    await assertGone(directory);
+  } finally {
+    await host.close();
+  }
+}
+
+Deno.test("loop Worker: no way out, from source", () =>
+  withDirectory((directory) => tryEscapes(directory, undefined)));
+
+Deno.test({
+  name: "loop Worker: no way out, in the binary",
+  // Compiling needs what the gate's build step needs, and comes after it.
+  ignore: Deno.env.get("AGENTD_BINARY") === undefined,
+  fn: () =>
+    withDirectory(async (directory) => {
+      const program = await compileSupervised(directory);
+      await tryEscapes(directory, [program]);
+    }),
+});
