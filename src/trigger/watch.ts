@@ -190,6 +190,8 @@ class Watcher {
     void (async () => {
       while (this.#stale && !this.#deps.signal.aborted) {
         this.#stale = false;
+        // We are inside the news of a change: its teller must come to its end before it is asked.
+        await Promise.resolve();
         await this.#follow();
       }
       this.#listing = false;
