@@ -19,6 +19,9 @@ export interface ParsedArguments {
   problems: Problem[];
 }
 
+/** Options that a beginning may stand for, as far as they are listed. */
+const SUGGESTED_MAX = 6;
+
 /** Everything behind the name of `mcp` is its tool server's own. */
 export const PASSED_THROUGH = "mcp";
 
@@ -147,11 +150,12 @@ function suggestOption(flag: string, command: Command, options: readonly Option[
   const flags = options.flatMap((option) =>
     option.short ? [option.flag!, option.short] : option.flag!
   );
-  const near = nearest(flag, flags);
-  if (near !== undefined) return `did you mean ${near}?`;
   const longer = flags.filter((each) => flag.length > 4 && each.startsWith(flag));
-  if (longer.length === 1) return `did you mean ${longer[0]}?`;
-  if (longer.length > 1) return `did you mean one of ${longer.join(", ")}?`;
+  if (longer.length > 1 && longer.length <= SUGGESTED_MAX) {
+    return `did you mean one of ${longer.join(", ")}?`;
+  }
+  const near = longer.length === 1 ? longer[0] : nearest(flag, flags);
+  if (near !== undefined) return `did you mean ${near}?`;
   const other = COMMANDS.find((each) => optionsOf(each).some((option) => option.flag === flag));
   if (other) return `it is an option of agentd ${other.name}`;
   return `agentd ${command.name} --help lists the options`;

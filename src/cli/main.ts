@@ -1,5 +1,6 @@
 /** The command line: understands it, and hands it to the command that it names. */
 
+import { Bug } from "../core/assert.ts";
 import { VERSION } from "../core/version.ts";
 import { parseArguments, type ParsedArguments, PASSED_THROUGH } from "./arguments.ts";
 import { EXIT_OK, EXIT_USAGE } from "./exit_code.ts";
@@ -35,6 +36,8 @@ async function dispatch(parsed: ParsedArguments, ports: CliPorts): Promise<numbe
       return await (await import("./run.ts")).runCommand(ports, parsed);
     case "validate":
       return await (await import("./validate.ts")).validateCommand(ports, parsed);
+    case "permissions":
+      return await (await import("./permissions.ts")).permissionsCommand(ports, parsed);
     case "init":
     case "completions":
       return await (await import("./make.ts")).makeCommand(ports, parsed);
@@ -55,6 +58,6 @@ async function dispatch(parsed: ParsedArguments, ports: CliPorts): Promise<numbe
       );
       return EXIT_USAGE;
     default:
-      return EXIT_USAGE;
+      throw new Bug(`no such command: ${parsed.command.name}`);
   }
 }
