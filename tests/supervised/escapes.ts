@@ -21,7 +21,7 @@ const load = (specifier: string): Promise<unknown> => import(specifier);
 
 const nested = (permissions: unknown, code: string) => () =>
   new Promise((resolve, reject) => {
-    const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+    const url = `data:text/javascript,${encodeURIComponent(code)}`;
     const worker = new Worker(url, { type: "module", deno: { permissions } } as WorkerOptions);
     worker.onmessage = ({ data }) => resolve(data);
     worker.onerror = (event) => {
