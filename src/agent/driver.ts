@@ -116,7 +116,8 @@ export class Driver {
       this.#state.at,
       Math.round(this.#deps.clock.monotonicMs() - this.#originMs),
     );
-    const event = { ...body, at } as AgentEvent;
+    // Stepped as the record shows it, secrets masked, so that a replay sees the very same event.
+    const event = this.#deps.record.admit({ ...body, at } as AgentEvent);
     this.#deps.record.append(event.type, event, at);
     narrateEvent(this.#deps.telemetry, event);
     const actions = step(this.#state, event);
@@ -315,7 +316,7 @@ export class Driver {
 
   /** The disk is full or gone: the run cannot be recorded any more, so it ends. */
   #recordFailed(failure: RecordFailure): void {
-    this.#crash(`Cannot write the record: ${failure.message}`);
+    this.#crash(failure.message);
   }
 
   #crash(reason: string): void {
