@@ -1,11 +1,22 @@
 import type { HttpFailure, HttpPort } from "../ports/http.ts";
 import { failed, success } from "../core/outcome.ts";
 
+/**
+ * `fetch` that sends a request with a body once. The runtime resends what it can copy, texts and
+ * bytes, when a kept connection closes without an answer, though the server may have acted on it. A
+ * Blob it streams, with its length, and does not resend.
+ */
+export const fetchOnce: typeof fetch = (input, init) => {
+  const body = init?.body;
+  if (typeof body !== "string" && !(body instanceof Uint8Array)) return fetch(input, init);
+  return fetch(input, { ...init, body: new Blob([body as BlobPart]) });
+};
+
 /** HTTP over the runtime's own `fetch`, which keeps connections alive. */
 export const systemHttp: HttpPort = {
   async send(request, signal) {
     try {
-      const reply = await fetch(request.url, {
+      const reply = await fetchOnce(request.url, {
         method: request.method,
         headers: request.headers,
         body: request.body as BodyInit | undefined,
@@ -32,7 +43,11 @@ export function classifyHttpError(error: unknown, signal: AbortSignal): HttpFail
     return { class: "dns", message: text };
   }
   if (/certificate|tls|handshake/i.test(text)) return { class: "tls", message: text };
-  if (/reset|broken pipe|connection closed|incomplete|unexpected eof|error (sending|reading)/i.test(text)) {
+  if (
+    /reset|broken pipe|connection closed|incomplete|unexpected eof|error (sending|reading)/i.test(
+      text,
+    )
+  ) {
     return { class: "reset", message: text };
   }
   return { class: "other", message: text };

@@ -1,5 +1,7 @@
 /** What a Worker's own code sees of its surroundings. */
 
+import { fetchOnce } from "./http.ts";
+
 const encoder = new TextEncoder();
 
 /** The Worker's end of its channel; `onMessage` is set before the first message can come. */
@@ -21,8 +23,8 @@ export function workerScope<In, Out>(): {
   };
 }
 
-/** `fetch` as it is. */
-export const systemFetch: typeof fetch = (input, init) => fetch(input, init);
+/** `fetch` that sends a call once: what a server may have acted on is not sent again below us. */
+export const systemFetch: typeof fetch = (input, init) => fetchOnce(input, init);
 
 /** A whole line to stderr; a reader that is gone is no reason to fail. */
 export function writeStderr(line: string): void {
