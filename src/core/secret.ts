@@ -79,7 +79,9 @@ export class Vault {
   /** The text with every known secret replaced by `***`. */
   mask(text: string): string {
     let out = text;
-    for (const needle of this.#needles) if (out.includes(needle)) out = out.replaceAll(needle, "***");
+    for (const needle of this.#needles) {
+      if (out.includes(needle)) out = out.replaceAll(needle, "***");
+    }
     return out;
   }
 

@@ -23,10 +23,14 @@ export function toWellFormed(text: string): string {
   return sound.includes("\0") ? sound.replaceAll("\0", "\uFFFD") : sound;
 }
 
+/** C0 but tab and line feed, C1, zero-width and bidirectional controls. */
+const CONTROLS =
+  // deno-lint-ignore no-control-regex
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF]/g;
+
 /** Control characters but tab and line feed removed: for metadata that strangers wrote. */
 export function withoutControls(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF]/g, "");
+  return text.replace(CONTROLS, "");
 }
 
 /** At most `charsMax` UTF-16 units, cut before a surrogate pair, with `…` where cut. */

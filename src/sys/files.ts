@@ -113,7 +113,13 @@ function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {
 }
 
 function describe(info: Deno.FileInfo) {
-  const kind = info.isSymlink ? "symlink" : info.isFile ? "file" : info.isDirectory ? "directory" : "other";
+  const kind = info.isSymlink
+    ? "symlink"
+    : info.isFile
+    ? "file"
+    : info.isDirectory
+    ? "directory"
+    : "other";
   return {
     kind: kind as "symlink" | "file" | "directory" | "other",
     bytes: info.size,

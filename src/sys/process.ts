@@ -28,7 +28,9 @@ export const systemProcess: ProcessPort = {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (error instanceof Deno.errors.NotFound) return failed({ class: "not_found", message });
-      if (error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied) {
+      if (
+        error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied
+      ) {
         return failed({ class: "denied", message });
       }
       return failed({ class: "other", message });
