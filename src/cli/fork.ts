@@ -7,6 +7,7 @@ import { readHead } from "../record/read.ts";
 import type { RunPlace } from "../record/runs.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
+import { findModel } from "./find_model.ts";
 import type { CliPorts } from "./ports.ts";
 import { findRun, openLook } from "./record_commands.ts";
 import { recordedRun } from "./resume.ts";
@@ -34,8 +35,10 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;
   }
-  const runId = loaded.settings.runId ?? makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
-  const settings = { ...loaded.settings, mode: "once" as const, runId };
+  const found = await findModel(ports, loaded.settings);
+  if (!found) return EXIT_USAGE;
+  const runId = found.runId ?? makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
+  const settings = { ...found, mode: "once" as const, runId };
   const forked = forkRun({ ...ports, runDirectory: settings.runDirectory }, place, from, runId);
   if (!forked.ok) return cannot(forked.failure);
   tellNotices(ports, settings, [...loaded.notices, `forked from ${place.id} as ${runId}`]);

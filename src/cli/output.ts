@@ -3,11 +3,13 @@
 import type { Settings } from "../config/settings.ts";
 import type { Json } from "../core/json.ts";
 import type { OnceEnd, RunProblem } from "../supervisor/run.ts";
+import type { LogSettings } from "../wire/payload.ts";
 import type { RunResult } from "../wire/result.ts";
+import { LEVEL_RANK } from "../wire/telemetry.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, exitCode } from "./exit_code.ts";
 import type { CliPorts } from "./ports.ts";
 
-/** How the reason begins when no endpoint was configured and none was found. */
+/** What is said when no endpoint was configured and none was found. */
 export const NO_MODEL = "no model found";
 
 /** What to set when there is no model at all. */
@@ -23,7 +25,10 @@ export function handOver(
   end: OnceEnd,
   outputFile: string | null,
 ): number {
-  const noModel = end.abort === "intelligence" && end.reason.startsWith(NO_MODEL);
+  // Found a moment ago, and gone: still nobody's endpoint.
+  const noModel = end.abort === "intelligence" && end.usage.steps === 0 &&
+    settings.model.endpoints.every((endpoint) => endpoint.probe) &&
+    /^(no model found|unreachable)/.test(end.reason);
   const code = exitCode({
     mode: settings.mode,
     status: end.status,
@@ -33,15 +38,9 @@ export function handOver(
     forced: end.forced,
     noModel,
   });
-  if (noModel) ports.terminal.writeError(`agentd: ${end.reason}\n${NO_MODEL_ADVICE}\n`);
-  else if (end.abort !== null) ports.terminal.writeError(`agentd: ${end.reason}\n`);
-  if (end.partial && end.result !== null) {
-    ports.terminal.writeError(
-      `agentd: the result is partial: the run ended as ${
-        end.status ?? end.abort
-      } (${end.reason})\n`,
-    );
-  }
+  if (noModel) {
+    ports.terminal.writeError(`agentd: ${NO_MODEL}: ${end.reason}\n${NO_MODEL_ADVICE}\n`);
+  } else explain(ports, settings.log, end);
   const text = settings.output === "json"
     ? JSON.stringify(resultObject(end, code)) + "\n"
     : resultText(end.result);
@@ -55,6 +54,20 @@ export function handOver(
   ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
   ports.terminal.writeOut(text);
   return code === EXIT_OK ? EXIT_FAILURE : code;
+}
+
+/** Says in words what machines read in `loop.final`, unless it is machines that read stderr. */
+function explain(ports: CliPorts, log: LogSettings, end: OnceEnd): void {
+  const told = log.format === "json" && !log.quiet && LEVEL_RANK[log.level] <= LEVEL_RANK.info;
+  if (told) return;
+  if (end.abort !== null) ports.terminal.writeError(`agentd: ${end.reason}\n`);
+  if (end.partial && end.result !== null) {
+    ports.terminal.writeError(
+      `agentd: the result is partial: the run ended as ${
+        end.status ?? end.abort
+      } (${end.reason})\n`,
+    );
+  }
 }
 
 /** Says why a run did not begin; the exit code. */

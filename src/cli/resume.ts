@@ -8,6 +8,7 @@ import type { TaskContract } from "../wire/payload.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
 import { runToEnd } from "./run.ts";
+import { findModel } from "./find_model.ts";
 import type { CliPorts } from "./ports.ts";
 import { findRun, openLook } from "./record_commands.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
@@ -35,8 +36,10 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;
   }
+  const found = await findModel(ports, loaded.settings);
+  if (!found) return EXIT_USAGE;
   const settings = {
-    ...loaded.settings,
+    ...found,
     mode: "once" as const,
     runId: place.id,
     runDirectory: parentOf(place.directory),

@@ -7,6 +7,7 @@ import { runOnce } from "../supervisor/run.ts";
 import type { Start } from "../wire/payload.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
+import { findModel } from "./find_model.ts";
 import { handOver, handProblem } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
@@ -15,11 +16,12 @@ import { openSpans } from "./spans.ts";
 /** Runs what the command line asks for; the exit code. */
 export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Promise<number> {
   const loaded = await loadCommandSettings(ports, parsed, "run");
-  const { settings } = loaded;
-  if (!settings) {
+  if (!loaded.settings) {
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;
   }
+  const settings = await findModel(ports, loaded.settings);
+  if (!settings) return EXIT_USAGE;
   tellNotices(ports, settings, loaded.notices);
   if (settings.mode === "once" && settings.lock === null) {
     return await runToEnd(ports, settings, { kind: "fresh" });

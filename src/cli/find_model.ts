@@ -1,0 +1,38 @@
+/** Whether one of the servers that `auto` hopes for is there, asked before anything starts. */
+
+import type { Settings } from "../config/settings.ts";
+import type { Endpoint } from "../wire/payload.ts";
+import { NO_MODEL, NO_MODEL_ADVICE } from "./output.ts";
+import type { CliPorts } from "./ports.ts";
+
+/** How long a server of this machine may take to say that it is there. */
+const PROBE_TIMEOUT_MS = 2_000;
+
+/**
+ * The settings with those endpoints alone that are there; null, which is told, if all were only
+ * hoped for and none answers. Where an endpoint was configured, nothing is asked.
+ */
+export async function findModel(ports: CliPorts, settings: Settings): Promise<Settings | null> {
+  const { endpoints } = settings.model;
+  if (!endpoints.every((endpoint) => endpoint.probe)) return settings;
+  const answers = await Promise.all(endpoints.map((endpoint) => isThere(ports, endpoint)));
+  const found = endpoints.filter((_endpoint, index) => answers[index]);
+  if (found.length > 0) return { ...settings, model: { ...settings.model, endpoints: found } };
+  const asked = endpoints.map((endpoint) => endpoint.url).join(", ");
+  ports.terminal.writeError(
+    `agentd: ${NO_MODEL}: no key is set, and nothing answers at ${asked}; nothing was started\n` +
+      `${NO_MODEL_ADVICE}\n`,
+  );
+  return null;
+}
+
+/** A server that lists its models; something else on its port does not. */
+async function isThere(ports: CliPorts, endpoint: Endpoint): Promise<boolean> {
+  const stop = new AbortController();
+  const cancel = ports.clock.after(PROBE_TIMEOUT_MS, () => stop.abort());
+  const url = `${endpoint.url}/models`;
+  const reply = await ports.http.send({ method: "GET", url, headers: {} }, stop.signal);
+  if (reply.ok) await reply.value.body?.cancel().catch(() => {});
+  cancel();
+  return reply.ok && reply.value.status < 400;
+}
