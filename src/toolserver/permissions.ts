@@ -1,6 +1,7 @@
 /** One grant of a built-in server, in its renderings: arguments, process flags, Worker permissions. */
 
 import type { BuiltinServer, PermissionSet } from "../wire/payload.ts";
+import { CLEAN_ENVIRONMENT } from "../wire/environment.ts";
 import { NO_PERMISSIONS, permissionFlags } from "../wire/permissions.ts";
 import { ALLOW_KINDS, type AllowKind, unitePermissions } from "./flags.ts";
 import type { Sandbox, ServerKind } from "./messages.ts";
@@ -14,19 +15,7 @@ export const USED_KINDS: Readonly<Record<ServerKind, readonly AllowKind[]>> = {
 };
 
 /** Variables that commands of exec get, where they are set. */
-export const COMMAND_VARIABLES: readonly string[] = [
-  "PATH",
-  "HOME",
-  "LANG",
-  "TMPDIR",
-  // Without these no program starts on Windows.
-  "SYSTEMROOT",
-  "COMSPEC",
-  "PATHEXT",
-  "TEMP",
-  "TMP",
-  "USERPROFILE",
-];
+export const COMMAND_VARIABLES: readonly string[] = CLEAN_ENVIRONMENT;
 
 /** The program that {@link Sandbox} `bwrap` is. */
 export const BWRAP = "bwrap";

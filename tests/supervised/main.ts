@@ -35,11 +35,26 @@ if (Deno.args[0] === "__agent") {
   await runBroker({
     clock: systemClock,
     process: systemProcess,
-    self: systemSelf,
+    self: {
+      pid: systemSelf.pid,
+      standalone: systemSelf.standalone,
+      stdin: systemSelf.stdin,
+      stdout: systemSelf.stdout,
+      env: systemSelf.env,
+      exit: systemSelf.exit,
+      // What is left afterwards is said by attempts, for the tests to read.
+      async revokeAllButRun() {
+        await systemSelf.revokeAllButRun();
+        console.error(JSON.stringify({ event: "proc.ready", comp: "revoked", ...await tryAll() }));
+      },
+    },
     program,
     worker: systemWorkers(workerUrl),
     openTelemetry,
   });
+} else if (Deno.args[0] === "mcp") {
+  // A tool server that says nothing: it is its process that tests look at.
+  for await (const _ of Deno.stdin.readable);
 } else {
   const end = await runOnce(readSettings(Deno.args[1]!), {
     pid: Deno.pid,
@@ -53,4 +68,26 @@ if (Deno.args[0] === "__agent") {
     openTelemetry,
   });
   console.log(JSON.stringify(end));
+}
+
+/** Which kinds this thread can still use. */
+async function tryAll(): Promise<Record<string, string>> {
+  const attempts: Record<string, () => unknown> = {
+    read: () => Deno.readTextFileSync("/etc/passwd"),
+    write: () => Deno.writeTextFileSync("/tmp/agentd-should-not-be", ""),
+    net: () => Deno.listen({ port: 0 }).close(),
+    env: () => Deno.env.get("HOME"),
+    sys: () => Deno.hostname(),
+    run: async () => await new Deno.Command("true").output(),
+  };
+  const outcomes: Record<string, string> = {};
+  for (const [kind, attempt] of Object.entries(attempts)) {
+    try {
+      await attempt();
+      outcomes[kind] = "possible";
+    } catch (error) {
+      outcomes[kind] = error instanceof Deno.errors.NotCapable ? "denied" : String(error);
+    }
+  }
+  return outcomes;
 }

@@ -85,6 +85,19 @@ async function tryEscapes(directory: string, command: string[] | undefined): Pro
   }
 }
 
+/** In the binary an agent's main thread has nothing but `run` once its Worker is up. */
+async function tryMainThread(directory: string, command: string[]): Promise<void> {
+  const run = await supervise({ script: { do: "wait" }, directory }, command);
+  const { read, write, net, env, sys, run: left } = await run.seen((line) =>
+    line.comp === "revoked"
+  );
+  run.signal("SIGTERM");
+  await run.end;
+  await run.drained;
+  assert.deepEqual([read, write, net, env, sys], Array(5).fill("denied"));
+  assert.equal(left, "possible");
+}
+
 Deno.test("loop Worker: no way out, from source", () =>
   withDirectory((directory) => tryEscapes(directory, undefined)));
 
@@ -96,5 +109,6 @@ Deno.test({
     withDirectory(async (directory) => {
       const program = await compileSupervised(directory);
       await tryEscapes(directory, [program]);
+      await tryMainThread(directory, [program]);
     }),
 });

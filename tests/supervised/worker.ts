@@ -14,6 +14,7 @@ guardWorker((message) => scope.postMessage({ type: "failed", message }));
 
 let script: { do?: string; steps?: Record<string, unknown>[] } = {};
 const waiting = new Map<number, (message: ToWorker) => void>();
+let directory = "";
 let ids = 0;
 const ends: ChildEnd[] = [];
 const endWaiters: (() => void)[] = [];
@@ -21,6 +22,7 @@ const endWaiters: (() => void)[] = [];
 scope.onmessage = ({ data }) => {
   if (data.type === "start") {
     script = JSON.parse(data.payload.task.instruction);
+    directory = data.payload.identity.directory;
     scope.postMessage({ type: "up" });
     void act();
   } else if (data.type === "cancel") {
@@ -49,6 +51,11 @@ async function act(): Promise<void> {
       for (const step of script.steps ?? []) answers.push(await ask(step));
       return complete(answers);
     }
+    case "grants":
+      for (const server of (script as { open: string[] }).open) {
+        void ask({ type: "open_server", server });
+      }
+      return await tellGrants();
     case "escape":
       return await escape(script as unknown as EscapeOrder).then((got) => complete({ got }));
     case "raw":
@@ -108,4 +115,33 @@ function converse(port: MessagePort, step: Record<string, unknown>): Promise<unk
     port.postMessage(new TextEncoder().encode(line + "\n"));
   }
   return promise;
+}
+
+/** Says what this Worker may do, by asking for what it should and what it should not have. */
+async function tellGrants(): Promise<void> {
+  const asked: Record<string, (string | undefined)[]> = {
+    read: [undefined, directory, `${directory}/..`, "/etc"],
+    write: [undefined, directory, `${directory}/..`, "/tmp"],
+    net: [undefined, "tools.example:443", "tools.example:80", "docs.example:443"],
+    run: [undefined, "sh"],
+    env: [undefined, "HOME"],
+    sys: [undefined, "hostname"],
+    ffi: [undefined, "/lib"],
+    import: [undefined, "deno.land"],
+  };
+  const granted: Record<string, Record<string, string>> = {};
+  for (const [name, values] of Object.entries(asked)) {
+    granted[name] = {};
+    for (const value of values) {
+      const more = value === undefined
+        ? {}
+        : { path: value, host: value, command: value, variable: value, kind: value };
+      const { state } = await Deno.permissions.query(
+        { name, ...more } as Deno.PermissionDescriptor,
+      );
+      granted[name][value ?? "*"] = state;
+    }
+  }
+  // The servers' processes are there once all of them talk; the broker answers in order.
+  console.error(JSON.stringify({ event: "proc.ready", comp: "probe", granted }));
 }
