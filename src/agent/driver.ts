@@ -118,7 +118,6 @@ export class Driver {
     );
     // Stepped as the record shows it, secrets masked, so that a replay sees the very same event.
     const event = this.#deps.record.admit({ ...body, at } as AgentEvent);
-    this.#deps.record.append(event.type, event, at);
     narrateEvent(this.#deps.telemetry, event);
     const actions = step(this.#state, event);
     for (const action of actions) {
