@@ -3,7 +3,8 @@
 import type { Settings } from "../config/settings.ts";
 import { formatSize } from "../core/units.ts";
 import type { Permission, PermissionSet, ServerSettings } from "../wire/payload.ts";
-import { PERMISSION_KINDS, type PermissionKind } from "../wire/permissions.ts";
+import { CLEAN_ENVIRONMENT } from "../wire/environment.ts";
+import { PERMISSION_KINDS } from "../wire/permissions.ts";
 import { usedPermissions, workerPermissions } from "../toolserver/permissions.ts";
 import { processGrant, workerGrant } from "./grant.ts";
 import { judgeGrant, LEGS, type Verdict } from "./rule_of_two.ts";
@@ -63,6 +64,7 @@ export function reportPermissions(settings: Settings, standalone: boolean): Perm
   };
 }
 
+/** What revoking leaves of the main thread's grant. */
 const ONLY_RUN = { read: false, write: false, net: false, env: false } as const;
 const OUTSIDE = "nothing of Deno: a program with the user's rights, in the agent's process group";
 
@@ -99,24 +101,11 @@ function rowOfServer(server: ServerSettings, standalone: boolean): PermissionRow
   }
 }
 
-/** The report as text: the table, then the verdict with who brings which leg. */
+/** The report as text: each process with what it may do, then the verdict with who brings which leg. */
 export function renderPermissions(report: PermissionReport): string {
-  const header = ["process", ...PERMISSION_KINDS.slice(0, 6), "enforced by"];
-  const lines = report.rows.map((row) => [
-    row.process,
-    ...PERMISSION_KINDS.slice(0, 6).map((kind) => cell(row.permissions, kind)),
-    row.enforcedBy,
-  ]);
-  const widths = header.map((title, at) =>
-    Math.min(48, Math.max(title.length, ...lines.map((line) => line[at]!.length)))
-  );
-  const draw = (line: string[]) =>
-    line.map((text, at) => at === line.length - 1 ? text : text.padEnd(widths[at]!)).join("  ");
   return [
-    draw(header),
-    ...lines.map(draw),
-    "",
-    "ffi and import are granted to nobody; - is nothing, * is everything.",
+    ...report.rows.flatMap(renderRow),
+    "Nothing is granted ffi or import. What is not listed is not granted.",
     ...report.notes,
     "",
     ...renderVerdict(report),
@@ -124,12 +113,25 @@ export function renderPermissions(report: PermissionReport): string {
   ].join("\n");
 }
 
-function cell(permissions: PermissionSet | null, kind: PermissionKind): string {
-  if (!permissions) return "?";
-  const value: Permission = permissions[kind];
-  if (value === true) return "*";
-  if (value === false || value.length === 0) return "-";
-  return value.join(",");
+function renderRow({ process, permissions, enforcedBy }: PermissionRow): string[] {
+  const lines = [`${process}`, `  held by  ${enforcedBy}`];
+  if (!permissions) return [...lines, ""];
+  let granted = 0;
+  for (const kind of PERMISSION_KINDS) {
+    const value = permissions[kind];
+    if (value === false || (value !== true && value.length === 0)) continue;
+    lines.push(`  ${kind.padEnd(7)}  ${describe(value)}`);
+    granted++;
+  }
+  if (granted === 0) lines.push("  nothing");
+  return [...lines, ""];
+}
+
+function describe(value: Exclude<Permission, false>): string {
+  if (value === true) return "everything";
+  const clean = CLEAN_ENVIRONMENT.every((name) => value.includes(name));
+  const items = clean ? value.filter((name) => !CLEAN_ENVIRONMENT.includes(name)) : value;
+  return [...(clean ? ["the clean environment"] : []), ...items].join(", ");
 }
 
 function renderVerdict({ verdict, allowed }: PermissionReport): string[] {
