@@ -2,14 +2,12 @@ import type { DigestPort } from "../ports/digest.ts";
 import type { FileWatchPort } from "../ports/file_watch.ts";
 import type { HttpPort } from "../ports/http.ts";
 import type { ListenPort } from "../ports/listen.ts";
-import type { LockPort } from "../ports/lock.ts";
 import type { NotifyPort } from "../ports/notify.ts";
 import type { TerminalPort } from "../ports/terminal.ts";
 import type { SupervisorPorts } from "../supervisor/ports.ts";
 
 /** Effects that the command line needs: the supervisor's, and its user's surroundings. */
 export interface CliPorts extends SupervisorPorts {
-  lock: LockPort;
   terminal: TerminalPort;
   digest: DigestPort;
   http: HttpPort;

@@ -20,6 +20,7 @@ import {
   renderTable,
   usageError,
 } from "./output.ts";
+import { pause } from "./pause.ts";
 import { readHead, readRecord, readTail } from "./read.ts";
 import { TERMINAL_TYPE } from "./terminal.ts";
 
@@ -76,22 +77,36 @@ export function runLockPath(directory: string): string {
   return `${directory}/lock`;
 }
 
-/**
- * Takes a run's lock for as long as its supervisor works on it. A failure is one sentence: another
- * supervisor does.
- */
+/** Why a run's lock was not taken: another supervisor has it, or the disk does not give one. */
+export interface HoldFailure {
+  class: "running" | "disk";
+  message: string;
+}
+
+/** Whoever only asks whether a run goes on has its lock for a moment: it is tried again. */
+const HOLD_ATTEMPTS_MAX = 10;
+const HOLD_PAUSE_MS = 30;
+
+/** Takes a run's lock, for as long as its supervisor works on it. */
 export async function holdRun(
-  deps: { lock: LockPort },
+  deps: { lock: LockPort; clock: ClockPort },
   directory: string,
-): Promise<Outcome<LockHandle, string>> {
-  const taken = await deps.lock.tryLock(runLockPath(directory));
-  if (taken.ok) return taken;
-  const { failure } = taken;
-  return failed(
-    failure.class === "held"
-      ? `Cannot work on the run in ${directory}: it is running`
-      : `Cannot lock the run in ${directory}: ${failure.message}`,
-  );
+): Promise<Outcome<LockHandle, HoldFailure>> {
+  const never = new AbortController().signal;
+  for (let attempt = 1;; attempt++) {
+    const taken = await deps.lock.tryLock(runLockPath(directory));
+    if (taken.ok) return taken;
+    const { failure } = taken;
+    if (failure.class !== "held") {
+      const message = `Cannot lock the run in ${directory}: ${failure.message}`;
+      return failed({ class: "disk", message });
+    }
+    if (attempt === HOLD_ATTEMPTS_MAX) {
+      const message = `Cannot work on the run in ${directory}: it is running`;
+      return failed({ class: "running", message });
+    }
+    await pause(deps.clock, HOLD_PAUSE_MS, never);
+  }
 }
 
 /** Whether a supervisor is at work on the run in this directory. */

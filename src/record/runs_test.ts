@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { LockHandle } from "../ports/lock.ts";
 import { sampleClock, writeSampleRun } from "../../tests/fakes/sample_run.ts";
 import { systemFiles } from "../sys/files.ts";
+import { systemClock } from "../sys/clock.ts";
 import { systemLock } from "../sys/lock.ts";
 import { holdRun, isRunning, listRuns, resolveRun, runsCommand, type RunsDeps } from "./runs.ts";
 
@@ -15,7 +16,7 @@ async function withRuns(
   const runDirectory = await Deno.makeTempDir({ prefix: "agentd-runs-" });
   const held: LockHandle[] = [];
   const hold = async (id: string): Promise<LockHandle> => {
-    const taken = await holdRun({ lock: systemLock }, `${runDirectory}/${id}`);
+    const taken = await holdRun({ lock: systemLock, clock: systemClock }, `${runDirectory}/${id}`);
     assert.ok(taken.ok);
     held.push(taken.value);
     return taken.value;
@@ -163,9 +164,22 @@ Deno.test("holdRun: one supervisor a run; the next is told, and may when the fir
     assert.equal(await isRunning(deps, directory), false);
     const first = await hold("a");
     assert.equal(await isRunning(deps, directory), true);
-    const second = await holdRun(deps, directory);
-    assert.match(second.ok ? "" : second.failure, /^Cannot work on the run in .*: it is running$/);
+    const second = await holdRun({ ...deps, clock: systemClock }, directory);
+    assert.equal(second.ok ? "" : second.failure.class, "running");
+    const why = second.ok ? "" : second.failure.message;
+    assert.match(why, /^Cannot work on the run in .*: it is running$/);
     first.release();
     assert.equal(await isRunning(deps, directory), false);
     (await hold("a")).release();
+  }));
+
+Deno.test("holdRun: whoever only asked for a moment keeps no supervisor out", () =>
+  withRuns(async (deps, hold) => {
+    add(deps, "a", 1, null);
+    const asking = await hold("a");
+    const taking = holdRun({ ...deps, clock: systemClock }, `${deps.runDirectory}/a`);
+    setTimeout(() => asking.release(), 60);
+    const taken = await taking;
+    assert.ok(taken.ok);
+    taken.value.release();
   }));

@@ -1,6 +1,7 @@
 import type { Vault } from "../core/secret.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
+import type { LockPort } from "../ports/lock.ts";
 import type { ProcessPort } from "../ports/process.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { ProgramPort } from "../ports/self.ts";
@@ -17,6 +18,8 @@ export interface SupervisorPorts {
   process: ProcessPort;
   signals: SignalsPort;
   files: FilesPort;
+  /** Every run holds a lock in its directory while it goes on. */
+  lock: LockPort;
   program: ProgramPort;
   /** Variables of this process's environment: agents get a few of them (clean environment). */
   env(name: string): string | undefined;

@@ -27,7 +27,7 @@ export interface RootSpec {
 
 /** Why a run did not begin: a user's mistake or a full disk. Nothing was started. */
 export interface RunProblem {
-  class: "exists" | "not_found" | "trifecta" | "disk";
+  class: "exists" | "not_found" | "running" | "trifecta" | "disk";
   message: string;
 }
 

@@ -5,6 +5,7 @@ import { type Outcome, success } from "../core/outcome.ts";
 import { formatIso } from "../core/time.ts";
 import type { Start } from "../wire/payload.ts";
 import type { RunResult } from "../wire/result.ts";
+import { holdRun } from "../record/runs.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { deliverRecording } from "./recording.ts";
 import { openRoot, type RunProblem } from "./root.ts";
@@ -43,6 +44,8 @@ export async function runOnce(
   });
   if (!opened.ok) return opened;
   const { runId, directory, startedWallMs, telemetry, tree } = opened.value;
+  const held = await holdRun(ports, directory);
+  if (!held.ok) return held;
   const stopper = listenForSignals(ports, tree, (reason) => {
     telemetry.emit("proc.shutdown", { reason });
   });
@@ -51,6 +54,7 @@ export async function runOnce(
   const { artifact, ...result } = await tree.ended;
   stopper.cancel();
   deliverRecording(settings, ports.files, telemetry, directory);
+  held.value.release();
   telemetry.emit("proc.exit", { status: result.status, abort: result.abort });
   return success({
     run_id: runId,

@@ -3,6 +3,7 @@
 import type { Settings } from "../config/settings.ts";
 import type {
   Attachment,
+  RunEnd,
   RunHandle,
   RunRequest,
   RunsPort,
@@ -13,6 +14,7 @@ import { makeUlid } from "../core/ids.ts";
 import type { Delivery } from "../wire/control.ts";
 import type { Start } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
+import { holdRun } from "../record/runs.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { deliverRecording } from "./recording.ts";
 import { keepAttachments, openRoot, type Root, withSeeds } from "./root.ts";
@@ -44,18 +46,40 @@ function startRun(
   });
   if (!opened.ok) return endedHandle(runId, failedResult("crashed", opened.failure.message));
   const root = opened.value;
-  root.tree.start();
+  const { tree } = root;
+  // What is asked of a run before it has its lock is done when it has begun.
+  let early: (() => void)[] | null = [];
+  const act = (what: () => void) => void (early === null ? what() : early.push(what));
   return {
     runId,
-    ended: root.tree.ended.then((result) => {
-      deliverRecording(settings, ports.files, root.telemetry, root.directory);
-      return { runId, result };
+    ended: hold(settings, ports, root, () => {
+      tree.start();
+      for (const what of early ?? []) what();
+      early = null;
     }),
-    tokens: () => root.tree.tokens,
-    cancel: (reason) => root.tree.stop(reason),
-    kill: () => root.tree.kill("drain"),
-    deliver: (delivery, attachments) => deliver(ports, root, delivery, attachments, listener),
+    tokens: () => tree.tokens,
+    cancel: (reason) => act(() => tree.stop(reason)),
+    kill: () => act(() => tree.kill("drain")),
+    deliver: (delivery, attachments) =>
+      act(() => deliver(ports, root, delivery, attachments, listener)),
   };
+}
+
+/** Begins a run under its lock; its end, whichever it is. */
+async function hold(
+  settings: Settings,
+  ports: SupervisorPorts,
+  root: Root,
+  begin: () => void,
+): Promise<RunEnd> {
+  const { directory, runId, telemetry, tree } = root;
+  const held = await holdRun(ports, directory);
+  if (!held.ok) return { runId, result: failedResult("crashed", held.failure.message) };
+  begin();
+  const result = await tree.ended;
+  deliverRecording(settings, ports.files, telemetry, directory);
+  held.value.release();
+  return { runId, result };
 }
 
 function listenerFor(listener: SessionListener | undefined): TreeListener {

@@ -7,6 +7,7 @@ import { runBroker } from "../../src/broker/main.ts";
 import { runOnce } from "../../src/supervisor/run.ts";
 import { systemClock } from "../../src/sys/clock.ts";
 import { systemFiles } from "../../src/sys/files.ts";
+import { systemLock } from "../../src/sys/lock.ts";
 import { systemProcess } from "../../src/sys/process.ts";
 import { systemRandom } from "../../src/sys/random.ts";
 import { systemProgram, systemSelf } from "../../src/sys/self.ts";
@@ -63,6 +64,7 @@ if (Deno.args[0] === "__agent") {
     process: systemProcess,
     signals: systemSignals,
     files: systemFiles,
+    lock: systemLock,
     program,
     env: systemSelf.env,
     openTelemetry,
