@@ -60,6 +60,8 @@ export const TOOL_LINE_BYTES_MAX = 16 * 1024 * 1024;
 export const TOOL_RESULT_BYTES_MAX = 16 * 1024 * 1024;
 /** What one turn's observations show of themselves, together. */
 export const TURN_OBSERVATION_BYTES_MAX = 64 * 1024;
+/** Images and audio of one turn's results as they are carried to the model, in base64. */
+export const TURN_MEDIA_BYTES_MAX = 4 * 1024 * 1024;
 /** Of a rejected proposal, what is echoed back to the model. */
 export const INVALID_ECHO_CHARS_MAX = 800;
 /** Tool messages of one turn on the wire: endpoints take no more. */
@@ -128,8 +130,6 @@ export const FRAMES_PER_SECOND_MAX = 200;
 export const FRAME_QUEUE_BYTES_MAX = 4 * FRAME_BYTES_MAX;
 /** How often the supervisor looks at the process table for resident sizes. */
 export const MEMORY_INTERVAL_MS = 2_000;
-/** Rounds of looking for and killing what is left of a tree. */
-export const SWEEP_ROUNDS_MAX = 5;
 /** Lines waiting for a server that does not read its stdin; beyond it, the server is killed. */
 export const SERVER_STDIN_BYTES_MAX = 32 * 1024 * 1024;
 /** After its stdin closed, and after SIGTERM, how long a tool server may take to exit. */

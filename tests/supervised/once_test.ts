@@ -21,8 +21,9 @@ function scenario(
   make: (directory: string) => Omit<Scenario, "directory">,
   during: (run: Supervised, directory: string) => Promise<void>,
   after: (end: End, directory: string) => void | Promise<void>,
+  ignore = false,
 ): void {
-  Deno.test(name, () =>
+  const test = () =>
     withDirectory(async (directory) => {
       const run = await supervise({ ...make(directory), directory });
       await during(run, directory);
@@ -30,7 +31,8 @@ function scenario(
       await assertGone(directory);
       await run.drained;
       await after(end, directory);
-    }));
+    });
+  Deno.test({ name, ignore, fn: test });
 }
 
 const nothing = () => Promise.resolve();
@@ -284,6 +286,55 @@ function stderrOf(lines: Line[]): string[] {
     line.stderr as string
   );
 }
+
+/** Whether a process can be put into bwrap here. */
+const bwrapWorks = (() => {
+  try {
+    return new Deno.Command("bwrap", {
+      args: ["--ro-bind", "/", "/", "--unshare-all", "--", "true"],
+    })
+      .outputSync().success;
+  } catch {
+    return false;
+  }
+})();
+
+scenario(
+  "Servers: bwrap gives a server a read-only system and a /tmp of its own",
+  (directory) => ({
+    script: { do: "ask", steps: [{ type: "open_server", server: "boxed", until: 20 }] },
+    settings: servers(
+      server("boxed", "sh", [
+        "-c",
+        `touch /etc/agentd-test 2>/dev/null || echo read-only; ls -a ${directory} >/dev/null 2>&1 || echo hidden; ` +
+        "touch /tmp/x && echo tmp; exec cat",
+      ], { sandbox: "bwrap" }),
+    ),
+  }),
+  nothing,
+  ({ end }) => {
+    const [answer] = end!.result as unknown as { said: { text: string } }[];
+    assert.equal(answer!.said.text, "read-only\nhidden\ntmp\n");
+  },
+  !bwrapWorks,
+);
+
+scenario(
+  "Servers: what leaves its group inside bwrap dies with the agent",
+  (directory) => ({
+    script: { do: "ask", steps: [{ type: "open_server", server: "boxed", until: 1e9 }] },
+    settings: servers(
+      server("boxed", "sh", [`${HOSTILE}leave_group.sh`, directory], { sandbox: "bwrap" }),
+    ),
+  }),
+  async (run, directory) => {
+    const pid = await agentPid(run);
+    while ((await living(`stray-of-${directory}`)).length === 0);
+    Deno.kill(-pid, "SIGKILL");
+  },
+  ({ end }) => assert.equal(end?.status, "crashed"),
+  !bwrapWorks,
+);
 
 scenario(
   "Servers: a flood on stdout and on stderr is carried within bounds",
