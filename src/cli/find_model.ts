@@ -1,12 +1,10 @@
 /** Whether one of the servers that `auto` hopes for is there, asked before anything starts. */
 
+import { PROBE_TIMEOUT_MS } from "../core/config_limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Endpoint } from "../wire/payload.ts";
 import { NO_MODEL, NO_MODEL_ADVICE } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
-
-/** How long a server of this machine may take to say that it is there. */
-const PROBE_TIMEOUT_MS = 2_000;
 
 /**
  * The settings with those endpoints alone that are there; null, which is told, if all were only

@@ -1,5 +1,6 @@
 /** Configuration documents: YAML or JSON into plain data, with the place of every key. */
 
+import { CONFIG_ALIASES_MAX, CONFIG_DEPTH_MAX } from "../core/config_limits.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 
@@ -19,9 +20,6 @@ export interface Document {
 export interface DocumentFault extends Place {
   message: string;
 }
-
-const ALIASES_MAX = 100;
-const DEPTH_MAX = 64;
 
 /** Parses YAML 1.2 (core schema) or, if `json`, strict JSON. Every fault found is reported. */
 export async function parseDocument(
@@ -44,7 +42,7 @@ export async function parseDocument(
   }
   const places = new Map<string, Place>();
   const walk = (node: unknown, path: string[], depth: number): void => {
-    if (depth > DEPTH_MAX) return;
+    if (depth > CONFIG_DEPTH_MAX) return;
     if (yaml.isMap(node)) {
       for (const pair of node.items) {
         const key = yaml.isScalar(pair.key) ? String(pair.key.value) : String(pair.key);
@@ -64,7 +62,7 @@ export async function parseDocument(
   walk(parsed.contents, [], 0);
   let value: unknown;
   try {
-    value = parsed.toJS({ maxAliasCount: ALIASES_MAX });
+    value = parsed.toJS({ maxAliasCount: CONFIG_ALIASES_MAX });
   } catch (error) {
     return failed([{ message: error instanceof Error ? error.message : String(error), ...START }]);
   }
@@ -95,7 +93,9 @@ function findPlace(places: Map<string, Place>, path: readonly string[]): Place |
 
 /** The first value that JSON does not have (YAML has more), or nesting beyond reason. */
 function findForeign(value: unknown, path: string[]): { message: string; path: string[] } | null {
-  if (path.length > DEPTH_MAX) return { message: `nested deeper than ${DEPTH_MAX}`, path };
+  if (path.length > CONFIG_DEPTH_MAX) {
+    return { message: `nested deeper than ${CONFIG_DEPTH_MAX}`, path };
+  }
   if (value === null || typeof value === "string" || typeof value === "boolean") return null;
   if (typeof value === "number") {
     return Number.isFinite(value) ? null : { message: `${value} is not a number JSON has`, path };

@@ -1,5 +1,6 @@
 /** Whether a document is a JSON Schema: what can be known before anything is validated against it. */
 
+import { SCHEMA_DEPTH_MAX, SCHEMA_FAULTS_MAX } from "../core/config_limits.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 
 /** One fault of a schema: where, as a JSON Pointer, and what. */
@@ -8,8 +9,6 @@ export interface SchemaFault {
   message: string;
 }
 
-const DEPTH_MAX = 128;
-const FAULTS_MAX = 20;
 const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 type Check = (value: Json, pointer: string, state: State) => void;
@@ -46,13 +45,15 @@ export function findSchemaFaults(schema: Json): SchemaFault[] {
 const ROOT = "schema:///";
 
 function fault(state: State, pointer: string, message: string): void {
-  if (state.faults.length < FAULTS_MAX) state.faults.push({ pointer, message });
+  if (state.faults.length < SCHEMA_FAULTS_MAX) state.faults.push({ pointer, message });
 }
 
 function visit(schema: Json, pointer: string, base: string, state: State, depth: number): void {
   if (typeof schema === "boolean") return;
   if (!isObject(schema)) return fault(state, pointer, "a schema must be an object or a boolean");
-  if (depth > DEPTH_MAX) return fault(state, pointer, `nested deeper than ${DEPTH_MAX} schemas`);
+  if (depth > SCHEMA_DEPTH_MAX) {
+    return fault(state, pointer, `nested deeper than ${SCHEMA_DEPTH_MAX} schemas`);
+  }
   const here = identify(schema, base, state);
   for (const [key, value] of Object.entries(schema)) {
     if (!Object.hasOwn(KEYWORDS, key)) continue;

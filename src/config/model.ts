@@ -1,5 +1,6 @@
 /** The model from the configuration: endpoints, their token, the window's arithmetic, prices. */
 
+import { ENDPOINTS_MAX, RECORDING_FILE_BYTES_MAX } from "../core/config_limits.ts";
 import { isObject } from "../core/json.ts";
 import { CONVERSATION_TOKENS_MIN } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
@@ -33,10 +34,6 @@ export const LOCAL_BASES: readonly string[] = [
   "http://127.0.0.1:8080/v1",
   "http://127.0.0.1:1234/v1",
 ];
-
-/** A recording travels in one frame with everything else. */
-const RECORDING_BYTES_MAX = 6 * 1024 * 1024;
-const ENDPOINTS_MAX = 16;
 
 /** Reads the model's settings. */
 export function readModel(reading: Reading): ModelSettings {
@@ -193,7 +190,7 @@ function readRecording(reading: Reading, path: string, where: string): string | 
     reading.report(where, "recorded:", "no file is named", "write recorded:FILE");
     return undefined;
   }
-  const text = readFile(reading, path, where, "the recording", RECORDING_BYTES_MAX);
+  const text = readFile(reading, path, where, "the recording", RECORDING_FILE_BYTES_MAX);
   if (text === undefined) return undefined;
   const recording = parseRecording(text);
   if (recording.ok) return text;

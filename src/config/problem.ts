@@ -1,5 +1,6 @@
 /** A user's mistake in the configuration: reported whole, never thrown. */
 
+import { PROBLEM_VALUE_CHARS_MAX } from "../core/config_limits.ts";
 import { clip } from "../core/text.ts";
 import type { FileFailure } from "../ports/files.ts";
 
@@ -15,8 +16,6 @@ export interface Problem {
   hint: string;
 }
 
-const VALUE_CHARS_MAX = 120;
-
 /** A problem; the value is shown as JSON, cut to 120 characters. */
 export function problem(where: string, value: unknown, message: string, hint = ""): Problem {
   return { where, value: showValue(value), message, hint };
@@ -25,7 +24,7 @@ export function problem(where: string, value: unknown, message: string, hint = "
 /** A value for people: JSON in one line, cut short. */
 export function showValue(value: unknown): string {
   if (value === undefined) return "";
-  return clip(JSON.stringify(value) ?? String(value), VALUE_CHARS_MAX);
+  return clip(JSON.stringify(value) ?? String(value), PROBLEM_VALUE_CHARS_MAX);
 }
 
 /** The problem as one line: `WHERE: MESSAGE; HINT`. */

@@ -1,13 +1,12 @@
 /** References to secrets in configured texts: `${env:NAME}` and `${file:PATH}`. */
 
+import { SECRET_FILE_BYTES_MAX } from "../core/config_limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { SecretText } from "../core/secret.ts";
 import type { Vault } from "../core/secret.ts";
 import type { FilesPort } from "../ports/files.ts";
 import { describeFailure } from "./problem.ts";
 import { didYouMean } from "./suggest.ts";
-
-const SECRET_FILE_BYTES_MAX = 64 * 1024;
 
 /** What is needed to resolve a reference. */
 export interface SecretSources {

@@ -1,5 +1,6 @@
 /** Tool servers from the configuration: those of others, and the built-in ones that `allow` turns on. */
 
+import { SERVERS_MAX } from "../core/config_limits.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { START_TIMEOUT_MS } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
@@ -28,7 +29,6 @@ const NONE: PermissionSet = {
   import: false,
 };
 
-const SERVERS_MAX = 64;
 /** What a credential is in the effective configuration. */
 const MASKED = "***";
 

@@ -1,5 +1,6 @@
 /** Shapes of values as they stand in a configuration file, and the check of a value against one. */
 
+import { CONFIG_DURATION_MS_MAX, CONFIG_LIST_ITEMS_MAX } from "../core/config_limits.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { parseDurationMs, parseSizeBytes } from "../core/units.ts";
 import { didYouMean } from "./suggest.ts";
@@ -28,10 +29,6 @@ export type Shape =
 
 /** Told of every fault: where below the value, the part at fault, what is wrong, what would be right. */
 export type Report = (path: readonly string[], value: Json, message: string, hint: string) => void;
-
-/** Longest duration that is taken: a year and a day. */
-export const DURATION_MS_MAX = 366 * 86_400_000;
-const LIST_ITEMS_MAX = 10_000;
 
 /** Calls per period of `30/m`; undefined if it is no rate. */
 export function parseRate(text: string): { calls: number; perMs: number } | undefined {
@@ -147,7 +144,7 @@ function checkDuration(minMs: number, value: Json, path: string[], report: Repor
     return false;
   }
   if (ms < minMs) report(path, value, `${shown} is too short`, `at least ${minMs}ms`);
-  else if (ms > DURATION_MS_MAX) report(path, value, `${shown} is too long`, "at most 366d");
+  else if (ms > CONFIG_DURATION_MS_MAX) report(path, value, `${shown} is too long`, "at most 366d");
   else return true;
   return false;
 }
@@ -169,8 +166,13 @@ function checkCommand(value: Json, path: string[], report: Report): boolean {
 }
 
 function checkItems(of: Shape, items: Json[], path: string[], report: Report): boolean {
-  if (items.length > LIST_ITEMS_MAX) {
-    report(path, items.length, `a list of ${items.length} items`, `at most ${LIST_ITEMS_MAX}`);
+  if (items.length > CONFIG_LIST_ITEMS_MAX) {
+    report(
+      path,
+      items.length,
+      `a list of ${items.length} items`,
+      `at most ${CONFIG_LIST_ITEMS_MAX}`,
+    );
     return false;
   }
   let sound = true;

@@ -1,5 +1,6 @@
 /** The files of a configuration: agentd.yaml, named or found, and the ecosystem's lists of servers. */
 
+import { CONFIG_FILE_BYTES_MAX } from "../core/config_limits.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { FilesPort } from "../ports/files.ts";
 import { isWithin, parentOf, resolvePath } from "../toolserver/paths.ts";
@@ -13,7 +14,6 @@ import type { LoadInput } from "./reading.ts";
 
 /** What is looked for in the working directory. */
 export const FOUND_NAME = "agentd.yaml";
-const CONFIG_BYTES_MAX = 1024 * 1024;
 
 /** A configuration file as it was read. */
 export interface ConfigFile {
@@ -139,7 +139,7 @@ async function readDocument(
   where: string | null,
   json: boolean,
 ): Promise<Document | null> {
-  const text = input.files.readText(path, CONFIG_BYTES_MAX);
+  const text = input.files.readText(path, CONFIG_FILE_BYTES_MAX);
   if (!text.ok) {
     layers.report(where ?? label, label, `Cannot read it: ${describeFailure(label, text.failure)}`);
     return null;

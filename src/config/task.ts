@@ -1,5 +1,6 @@
 /** The task contract from the configuration: instruction, system text, and what must hold at the end. */
 
+import { SCHEMA_FILE_BYTES_MAX, SYSTEM_TEXT_BYTES_MAX } from "../core/config_limits.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { CHECK_TIMEOUT_MS, INSTRUCTION_BYTES_MAX } from "../core/limits.ts";
 import { byteLength } from "../core/text.ts";
@@ -10,9 +11,6 @@ import { describeFailure } from "./problem.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import { didYouMean } from "./suggest.ts";
 import { splitWords } from "./words.ts";
-
-const SYSTEM_BYTES_MAX = 256 * 1024;
-const SCHEMA_BYTES_MAX = 1024 * 1024;
 
 /** Reads the task; `servers`: names that `--require SERVER:URI` may mention. */
 export async function readTask(
@@ -83,7 +81,7 @@ function readSystem(reading: Reading): string | null {
   const path = reading.text("system");
   if (path === null) return null;
   const where = reading.where("system");
-  return readFile(reading, path, where, "the system text", SYSTEM_BYTES_MAX) ?? null;
+  return readFile(reading, path, where, "the system text", SYSTEM_TEXT_BYTES_MAX) ?? null;
 }
 
 /** A file's text; undefined if a problem was reported. */
@@ -104,7 +102,7 @@ function readSchema(reading: Reading): JsonObject | null {
   const path = reading.text("output_schema");
   if (path === null) return null;
   const where = reading.where("output_schema");
-  const text = readFile(reading, path, where, "the output schema", SCHEMA_BYTES_MAX);
+  const text = readFile(reading, path, where, "the output schema", SCHEMA_FILE_BYTES_MAX);
   if (text === undefined) return null;
   const fault = findJsonFault(text);
   if (fault) {

@@ -1,23 +1,23 @@
 /** What operators say of tools: the grant of the root agent and the rules by glob. */
 
+import { TOOL_RULES_MAX } from "../core/config_limits.ts";
 import { isObject, type Json } from "../core/json.ts";
 import type { Leg, ToolRule, ToolSettings } from "../wire/payload.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import { parseRate } from "./shape.ts";
 
 const TOOL_TIMEOUT_MS = 60_000;
-const RULES_MAX = 1000;
 
 /** Reads the tools' settings. */
 export function readTools(reading: Reading): ToolSettings {
   const written = reading.get("tool_rules");
   const entries = Object.entries(isObject(written) ? written : {});
-  if (entries.length > RULES_MAX) {
+  if (entries.length > TOOL_RULES_MAX) {
     reading.report(
       reading.where("tool_rules"),
       entries.length,
       `${entries.length} rules`,
-      `at most ${RULES_MAX}`,
+      `at most ${TOOL_RULES_MAX}`,
     );
   }
   const rules = entries.map(([glob, rule]) => {

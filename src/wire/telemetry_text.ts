@@ -1,9 +1,9 @@
 /** Telemetry for people (contract 7): short lines, and most events not at all. */
 
+import { TEXT_LINE_CHARS_MAX } from "../core/config_limits.ts";
 import { clip, withoutControls } from "../core/text.ts";
 import type { TelemetryLine } from "./telemetry.ts";
 
-const LINE_CHARS_MAX = 400;
 const ACTIONS_SHOWN_MAX = 6;
 
 /** A line as JSON, as machines read it. */
@@ -22,7 +22,7 @@ export function formatText(line: TelemetryLine): string | null {
   const path = line.agent_path === null || line.agent_path === "0" ? "" : `[${line.agent_path}] `;
   const mark = line.level === "error" ? "error: " : line.level === "warn" ? "warning: " : "";
   const flat = withoutControls(`${path}${mark}${text}`).replace(/\s*\n\s*/g, " ");
-  return clip(flat, LINE_CHARS_MAX);
+  return clip(flat, TEXT_LINE_CHARS_MAX);
 }
 
 function describe(line: TelemetryLine): string | null {

@@ -1,5 +1,6 @@
 /** The one way that telemetry leaves a process: levels, content, secrets, form, one line at a time. */
 
+import { TELEMETRY_CONTENT_CHARS_MAX, TELEMETRY_FIELD_CHARS_MAX } from "../core/config_limits.ts";
 import type { Vault } from "../core/secret.ts";
 import { clip } from "../core/text.ts";
 import { formatIso } from "../core/time.ts";
@@ -17,10 +18,6 @@ import { formatText } from "./telemetry_text.ts";
 /** Fields, at any depth, that hold what models, tools and users said. */
 const CONTENT_FIELDS: ReadonlySet<string> = new Set(["content", "arguments", "text"]);
 
-/** Of one text in a line; with `log.content`, of one text of content. */
-const FIELD_CHARS_MAX = 2_000;
-const CONTENT_FIELD_CHARS_MAX = 16 * 1024;
-
 /**
  * Telemetry of one process or Worker. `write` gets whole lines with their line feed; what it throws
  * is lost, since no run may end because nobody reads its log. Fields may set `span_id` and the like
@@ -34,7 +31,7 @@ export function createTelemetry(
   clock: ClockPort,
 ): TelemetryPort {
   const least = LEVEL_RANK[settings.quiet ? "error" : settings.level];
-  const charsMax = settings.content ? CONTENT_FIELD_CHARS_MAX : FIELD_CHARS_MAX;
+  const charsMax = settings.content ? TELEMETRY_CONTENT_CHARS_MAX : TELEMETRY_FIELD_CHARS_MAX;
   const render = (key: string, value: unknown): unknown => {
     if (!settings.content && CONTENT_FIELDS.has(key)) return undefined;
     if (typeof value === "string") return clip(vault.mask(value), charsMax);
