@@ -241,7 +241,8 @@ function readDirectories(
 ): Pick<Settings, "runDirectory" | "stateDirectory" | "runId"> {
   const stateDirectory = pathOf(reading, "state_dir") ?? stateHome(reading.input);
   const runDirectory = pathOf(reading, "run_dir") ?? resolvePath(stateHome(reading.input), "runs");
-  const runId = reading.text("run_id");
+  // The recorded name is that of the run gone on with: whoever goes on has it, a fork gets its own.
+  const runId = reading.layers.level("run_id") === "record" ? null : reading.text("run_id");
   if (runId !== null && reading.input.files.lstat(resolvePath(runDirectory, runId)).ok) {
     reading.report(
       reading.where("run_id"),

@@ -18,6 +18,8 @@ export interface RecordedRun {
   /** `configuration` of its record. */
   configuration: JsonObject;
   task: TaskContract;
+  /** Where it was started; null where the record does not say. */
+  workingDirectory: string | null;
 }
 
 /** Everything that loading a configuration reads. */

@@ -32,7 +32,7 @@ export async function readTrigger(
 ): Promise<{ mode: Mode; trigger: TriggerSettings }> {
   const mode = (reading.text("mode") ?? "once") as Mode;
   const intervalMs = reading.ms("interval");
-  const routes = readRoutes(reading);
+  const written = readRoutes(reading);
   const trigger: TriggerSettings = {
     intervalMs,
     cron: reading.text("cron"),
@@ -41,7 +41,7 @@ export async function readTrigger(
     jitterMs: reading.ms("jitter")!,
     catchUp: reading.on("catch_up"),
     subscribe: reading.texts("subscribe"),
-    routes,
+    routes: written.map(({ route }) => route),
     sessions: reading.texts("sessions"),
     session: (reading.text("session") ??
       (mode === "loop" && intervalMs === null ? "warm" : "fresh")) as TriggerSettings["session"],
@@ -65,10 +65,11 @@ export async function readTrigger(
       ["file", "record"].includes(reading.layers.level(name ?? "mode")) &&
       /^only /.test(each.message);
     if (dormant) continue;
+    const value = name === "interval" ? reading.text(name) ?? each.value : each.value;
     reading.report(
-      whereOf(reading, each.key, each.value, routes),
-      each.value,
-      `Cannot use ${JSON.stringify(each.value)}: ${each.message}`,
+      whereOf(reading, each.key, each.value, written),
+      value,
+      `Cannot use ${JSON.stringify(value)}: ${each.message}`,
       hintFor(each.key, each.value, servers, reading.texts("sessions")),
     );
   }
@@ -80,7 +81,12 @@ function optionOf(key: string): string | undefined {
 }
 
 /** Where a key stands that may name a route by its match, as in `trigger.routes[MATCH].cap`. */
-function whereOf(reading: Reading, key: string, value: string, routes: readonly Route[]): string {
+function whereOf(
+  reading: Reading,
+  key: string,
+  value: string,
+  routes: readonly WrittenRoute[],
+): string {
   const name = optionOf(key);
   if (name === undefined) return key;
   if (name === "subscribe") {
@@ -91,9 +97,9 @@ function whereOf(reading: Reading, key: string, value: string, routes: readonly 
   const match = /^trigger\.routes\[(.*)\](?:\.([a-z_.]+))?$/s.exec(key);
   const wanted = match ? match[1]! : value;
   // Of two that match the same, the later is the mistake.
-  const index = routes.findLastIndex((route) => route.match === wanted);
-  if (index === -1) return reading.where(name);
-  return reading.where(name, String(index), ...(match?.[2]?.split(".") ?? []));
+  const found = routes.findLast(({ route }) => route.match === wanted);
+  if (!found) return reading.where(name);
+  return reading.where(name, String(found.index), ...(match?.[2]?.split(".") ?? []));
 }
 
 function hintFor(
@@ -109,9 +115,15 @@ function hintFor(
   return key.endsWith(".continue") ? didYouMean(value, ["main", ...sessions]) : "";
 }
 
-function readRoutes(reading: Reading): Route[] {
+/** A route, and its place among those that were written. */
+interface WrittenRoute {
+  route: Route;
+  index: number;
+}
+
+function readRoutes(reading: Reading): WrittenRoute[] {
   const list = reading.get("route");
-  const routes: Route[] = [];
+  const routes: WrittenRoute[] = [];
   (Array.isArray(list) ? list : []).forEach((item, index) => {
     if (!isObject(item)) return;
     const where = reading.where("route", String(index));
@@ -126,7 +138,7 @@ function readRoutes(reading: Reading): Route[] {
       );
       return;
     }
-    routes.push(readRoute(item, session));
+    routes.push({ route: readRoute(item, session), index });
   });
   return routes;
 }
