@@ -37,6 +37,7 @@ export type {
   ToolSpec,
   Usage,
 } from "./src/ports/model.ts";
+export { STATUSES } from "./src/wire/result.ts";
 export type { RecordLine } from "./src/wire/record.ts";
 export type {
   Abort,

@@ -60,9 +60,12 @@ export interface AgentRun {
 
 /** The options were not valid; nothing was started. `problems` names each. */
 export class ConfigurationError extends Error {
+  /** The class's name, as errors print it. */
   override name = "ConfigurationError";
+  /** One line each. */
   readonly problems: readonly string[];
 
+  /** Makes the error of these problems. */
   constructor(problems: readonly string[]) {
     super(`Cannot run: ${problems.join("; ")}`);
     this.problems = problems;

@@ -11,8 +11,11 @@ export type Part =
 
 /** A call as the model wrote it. `name` is the wire name; `arguments` is its raw text. */
 export interface ToolCall {
+  /** Ties the result to the call; unique within a reply. */
   id: string;
+  /** The wire name. */
   name: string;
+  /** As the model wrote them: not yet parsed. */
   arguments: string;
 }
 
@@ -43,13 +46,19 @@ export type Message =
 export interface ToolSpec {
   /** `[A-Za-z0-9_-]`, at most 64 characters, unique. */
   name: string;
+  /** What the model reads of it. */
   description: string;
+  /** JSON Schema of its arguments. */
   inputSchema: JsonObject;
 }
 
+/** What the loop asks of a model. */
 export interface ModelRequest {
+  /** A turn of the loop, or a summary for compaction. */
   purpose: "turn" | "summary";
+  /** The system prompt. */
   system: string;
+  /** The conversation, oldest first. */
   messages: readonly Message[];
   /** Empty: no tools are offered. */
   tools: readonly ToolSpec[];
@@ -57,30 +66,42 @@ export interface ModelRequest {
   toolChoice: "auto" | "none";
   /** What a final answer must satisfy, for dialects that can ask for it. */
   outputSchema: JsonObject | null;
+  /** W3C trace context, sent as a header. */
   traceparent: string;
 }
 
+/** Tokens of one reply, as the endpoint counted them. */
 export interface Usage {
   /** Prompt tokens, cached ones included, in every dialect. */
   tokensIn: number;
+  /** Completion tokens. */
   tokensOut: number;
+  /** Prompt tokens that were cached. */
   tokensCached: number;
   /** The endpoint reported none: a quarter of the bytes. */
   estimated: boolean;
 }
 
+/** Why a reply ended; `repetition`: it only repeated itself and was cut off. */
 export type FinishReason = "stop" | "tool_calls" | "length" | "refusal" | "repetition" | "other";
 
+/** One whole reply. */
 export interface ModelReply {
+  /** Its words; may be empty beside calls. */
   text: string;
+  /** The calls it proposes, in its order. */
   calls: readonly ToolCall[];
+  /** Why it stopped. */
   finish: FinishReason;
   /** The wire's own refusal text, where it has such a field. */
   refusal: string | null;
+  /** What the dialect wants back unchanged with the next request. */
   opaque: { dialect: string; blocks: Json } | null;
+  /** What it cost. */
   usage: Usage;
   /** The model's name as the endpoint gave it. */
   model: string;
+  /** Which endpoint answered. */
   endpoint: string;
   /** Requests sent for this reply, retries included. */
   attempts: number;
@@ -102,12 +123,17 @@ export type ModelFailureClass =
   | "uncovered"
   | "cancelled";
 
+/** There is no reply, and why. */
 export interface ModelFailure {
+  /** The closed reason. */
   class: ModelFailureClass;
+  /** For people, with what to do about it where that is known. */
   message: string;
   /** Whether the same run may succeed later, unchanged. */
   retryable: boolean;
+  /** The endpoint that failed last. */
   endpoint: string;
+  /** Requests sent, retries included. */
   attempts: number;
 }
 
@@ -116,5 +142,6 @@ export interface ModelFailure {
  * nowhere else; a call ends, at the latest, when `signal` aborts; it never throws for the world.
  */
 export interface ModelPort {
+  /** Asks once; see the contract above. */
   complete(request: ModelRequest, signal: AbortSignal): Promise<Outcome<ModelReply, ModelFailure>>;
 }

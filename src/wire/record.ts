@@ -18,12 +18,18 @@ export const CHAIN_START = "0000000000000000";
  * Key order on disk: v, seq, ts, at, type, payload..., prev.
  */
 export interface RecordLine {
+  /** Format version. */
   v: number;
   /** Counts from 1. */
   seq: number;
+  /** Wall-clock time, ISO 8601 UTC; for people. */
   ts: string;
+  /** Milliseconds on the monotonic clock since the run started. */
   at: number;
+  /** The event or decision. */
   type: string;
+  /** Hash of the line before. */
   prev: string;
+  /** The payload. */
   [field: string]: Json;
 }

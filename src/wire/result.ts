@@ -15,6 +15,7 @@ export const STATUSES = [
   "crashed",
 ] as const;
 
+/** One of the nine ends of contract 4. */
 export type Status = (typeof STATUSES)[number];
 
 /** The two failures of infrastructure that are no statuses. */
@@ -22,23 +23,36 @@ export type Abort = "intelligence" | "mcp";
 
 /** One declared check of the final, as it ended. */
 export interface VerificationItem {
+  /** What sort of check it was; `hook` is an `on_stop` hook. */
   kind: "schema" | "require" | "check" | "hook";
+  /** The schema, the artifact, or the command as declared. */
   name: string;
+  /** Whether it passed at the end. */
   passed: boolean;
   /** It passed before the first turn already, and so proves little. */
   passedBefore: boolean;
+  /** What failed of it, in words; empty where it passed. */
   detail: string;
 }
 
+/** How the declared checks came out; `none declared` where there were none. */
 export type Verification = "none declared" | { passed: boolean; items: VerificationItem[] };
 
+/** What a run used, its summarising calls included. */
 export interface UsageTotals {
+  /** Turns taken. */
   steps: number;
+  /** Requests to the model that were answered, summaries included. */
   model_calls: number;
+  /** Calls that were sent to a tool. */
   tool_calls: number;
+  /** Prompt tokens, cached ones included. */
   tokens_in: number;
+  /** Completion tokens. */
   tokens_out: number;
+  /** Prompt tokens that the endpoint had cached. */
   tokens_cached: number;
+  /** Some endpoint reported none, and they were estimated. */
   tokens_estimated: boolean;
   /** USD; null when a price is unknown. */
   cost: number | null;
@@ -69,18 +83,31 @@ export interface AgentResult {
 
 /** `--output json` (contract 4): one object, these keys, this order. */
 export interface RunResult {
+  /** The run's id. */
   run_id: string;
+  /** How it ended; null exactly when `abort` is not. */
   status: Status | null;
+  /** Which part of the infrastructure failed, if one did. */
   abort: Abort | null;
+  /** The code that the command line exits with. */
   exit_code: number;
+  /** Whether the same run may succeed later, unchanged. */
   retryable: boolean;
+  /** Whether `agentd resume` can go on with it. */
   resumable: boolean;
+  /** The result is a usable partial, not a verified one. */
   partial: boolean;
+  /** The final value, the partial text, or null. */
   result: Json;
+  /** One sentence: why it ended. */
   reason: string;
+  /** What was declared, and how each of it came out. */
   verification: Verification;
+  /** What it used. */
   usage: UsageTotals;
+  /** ISO 8601, UTC. */
   started_at: string;
+  /** ISO 8601, UTC. */
   ended_at: string;
   /** Path of the record. */
   record: string;
