@@ -54,6 +54,10 @@ export type AgentEvent =
       self_tools: { subagents: boolean; subscribe: boolean };
       warm: boolean;
       configuration: JsonObject;
+      /** Where relative paths and commands start; absolute. */
+      working_directory?: string;
+      /** The version of the program that recorded it. */
+      program?: string;
     }
     | { type: "tools.listed"; tools: Tool[]; resources: Resource[] }
     | { type: "checks.ran"; phase: CheckPhase; outcomes: CheckOutcome[] }
@@ -93,7 +97,7 @@ export type AgentEvent =
     | { type: "child.ended"; end: ChildEnd }
     /** `reconnect`: the process is new, its servers are not connected yet. */
     | { type: "delivered"; delivery: Delivery; reconnect: boolean }
-    | { type: "run.resumed"; limits: Limits; changes: Json }
+    | { type: "run.resumed"; limits: Limits; changes: Json; program?: string }
   );
 
 export type AgentEventType = AgentEvent["type"];

@@ -5,6 +5,7 @@
 
 import type { Vault } from "../core/secret.ts";
 import { clip } from "../core/text.ts";
+import { VERSION } from "../core/version.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
 import type { FilesPort } from "../ports/files.ts";
@@ -154,6 +155,8 @@ function started(payload: AgentPayload): EventBody {
     self_tools: payload.selfTools,
     warm: payload.start.kind === "warm",
     configuration: payload.configuration,
+    working_directory: payload.workingDirectory,
+    program: VERSION,
   };
 }
 
@@ -163,5 +166,5 @@ function resumed(payload: AgentPayload, state: AgentState): EventBody {
   for (const [key, value] of Object.entries(payload.limits)) {
     if (before[key] !== value) changes.push(clip(`${key}: ${before[key]} -> ${value}`, 200));
   }
-  return { type: "run.resumed", limits: payload.limits, changes };
+  return { type: "run.resumed", limits: payload.limits, changes, program: VERSION };
 }

@@ -10,7 +10,7 @@ import { EXIT_USAGE } from "./exit_code.ts";
 import { findModel } from "./find_model.ts";
 import type { CliPorts } from "./ports.ts";
 import { findRun, openLook } from "./record_commands.ts";
-import { recordedRun } from "./resume.ts";
+import { recordedRun, workIn } from "./resume.ts";
 import { runToEnd } from "./run.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
 
@@ -30,7 +30,9 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
   if (until !== undefined) return cannot("--until is of a replay; a fork takes --from");
   const recorded = recordedRun(startOf(ports, place));
   if (!recorded) return cannot(`Cannot fork run ${place.id}: its record holds no configuration`);
-  const loaded = await loadCommandSettings(ports, parsed, "resume", recorded);
+  const there = workIn(ports, place, recorded);
+  if (!there) return EXIT_USAGE;
+  const loaded = await loadCommandSettings(there, parsed, "resume", recorded);
   if (!loaded.settings) {
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;

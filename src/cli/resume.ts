@@ -1,8 +1,10 @@
 /** `agentd resume RUN`: goes on under the recorded configuration, with what the flags raise. */
 
 import type { RecordedRun } from "../config/reading.ts";
+import { problem } from "../config/problem.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { configurationChanges, planResume, type ResumePlan } from "../record/fork.ts";
+import type { RunPlace } from "../record/runs.ts";
 import { parentOf } from "../toolserver/paths.ts";
 import type { TaskContract } from "../wire/payload.ts";
 import type { ParsedArguments } from "./arguments.ts";
@@ -31,7 +33,9 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
     );
     return EXIT_USAGE;
   }
-  const loaded = await loadCommandSettings(ports, parsed, "resume", recorded);
+  const there = workIn(ports, place, recorded);
+  if (!there) return EXIT_USAGE;
+  const loaded = await loadCommandSettings(there, withoutRunId(parsed), "resume", recorded);
   if (!loaded.settings) {
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;
@@ -53,14 +57,44 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
   return await runToEnd(ports, settings, { kind: "resume" });
 }
 
+/** A resumed run keeps its id: another is a mistake. */
+function withoutRunId(parsed: ParsedArguments): ParsedArguments {
+  const { run_id: given, ...texts } = parsed.texts;
+  if (given === undefined) return parsed;
+  const fault = problem("--run-id", given.at(-1), "a resumed run keeps its id", "leave it out");
+  return { ...parsed, texts, problems: [...parsed.problems, fault] };
+}
+
+/**
+ * The same ports, in the directory where the run was started: its relative paths mean what they meant
+ * then. Null if the directory is gone, which is told.
+ */
+export function workIn(ports: CliPorts, place: RunPlace, recorded: RecordedRun): CliPorts | null {
+  const cwd = recorded.workingDirectory;
+  if (cwd === null || cwd === ports.cwd) return ports;
+  const stat = ports.files.stat(cwd);
+  if (stat.ok && stat.value.kind === "directory") {
+    ports.terminal.writeError(`agentd: going on in ${cwd}, where the run was started\n`);
+    return { ...ports, cwd };
+  }
+  ports.terminal.writeError(
+    `agentd: Cannot go on with run ${place.id}: its working directory ${cwd} is gone\n`,
+  );
+  return null;
+}
+
 /** What the record says the run was configured with, the limits as they were last raised. */
 export function recordedRun(plan: Pick<ResumePlan, "started" | "limits">): RecordedRun | null {
-  const { configuration, task } = plan.started;
+  const { configuration, task, working_directory: workingDirectory } = plan.started;
   if (!isObject(configuration) || !isObject(task)) return null;
   const copy = structuredClone(configuration);
   const limits: JsonObject = isObject(copy.limits) ? copy.limits : {};
   copy.limits = { ...limits, ...limitsInFileForm(plan.limits) };
-  return { configuration: copy, task: task as unknown as TaskContract };
+  return {
+    configuration: copy,
+    task: task as unknown as TaskContract,
+    workingDirectory: typeof workingDirectory === "string" ? workingDirectory : null,
+  };
 }
 
 /** Limits as an agent has them, in the form of a file: `maxSteps` is `max_steps`, `…Ms` a duration. */

@@ -8,6 +8,7 @@ import { EVENT_TYPES, foldLine } from "../agent/fold.ts";
 import type { Decision, DecisionType } from "../agent/event.ts";
 import { type AgentState, initialState } from "../agent/state.ts";
 import type { Action, PlannedRequest } from "../agent/plan.ts";
+import { VERSION } from "../core/version.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { RecordLine } from "../wire/record.ts";
 import { type CommandOutput, formatCount, usageError } from "./output.ts";
@@ -55,6 +56,8 @@ export interface ReplayResult {
   divergence: Divergence | null;
   /** How often the run was resumed. */
   resumed: number;
+  /** Versions of the programs that recorded it, each once. */
+  programs: string[];
   /** The request of the step asked for, as the model saw it. */
   request: PlannedRequest | null;
   contextHash: string;
@@ -79,6 +82,7 @@ export class Replay {
       tornBytes: 0,
       divergence: null,
       resumed: 0,
+      programs: [],
       request: null,
       contextHash: "",
       state: initialState(),
@@ -119,6 +123,9 @@ export class Replay {
       return;
     }
     result.events++;
+    if (typeof line.program === "string" && !result.programs.includes(line.program)) {
+      result.programs.push(line.program);
+    }
     let actions: Action[];
     try {
       actions = foldLine(result.state, line);
@@ -227,16 +234,24 @@ export function replayCommand(
   const torn = result.tornBytes > 0
     ? `agentd: ${place.record}: a torn last line of ${result.tornBytes} bytes was dropped\n`
     : "";
+  const stderr = torn + otherProgram(result);
   if (options.showContext && options.until !== null && result.divergence === null) {
     if (result.request === null || result.request.step !== options.until) {
       return usageError(
         `Cannot show the context of iteration ${options.until}: the run made ${result.steps}`,
       );
     }
-    return { exitCode: 0, stdout: renderRequest(result, options.output), stderr: torn };
+    return { exitCode: 0, stdout: renderRequest(result, options.output), stderr };
   }
   const stdout = options.output === "json" ? renderJson(place, result) : renderText(place, result);
-  return { exitCode: result.divergence === null ? 0 : 1, stdout, stderr: torn };
+  return { exitCode: result.divergence === null ? 0 : 1, stdout, stderr };
+}
+
+/** What may explain a divergence: another program decided then. */
+function otherProgram({ programs }: ReplayResult): string {
+  return programs.length === 0 || (programs.length === 1 && programs[0] === VERSION)
+    ? ""
+    : `agentd: recorded by agentd ${programs.join(" and ")}, replayed by ${VERSION}\n`;
 }
 
 function renderJson(place: RunPlace, result: ReplayResult): string {
@@ -249,6 +264,8 @@ function renderJson(place: RunPlace, result: ReplayResult): string {
       events,
       decisions,
       steps,
+      recorded_by: result.programs,
+      replayed_by: VERSION,
       model_calls: 0,
       tool_calls: 0,
       divergence,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type MachineRun, okText, runMachine, type Script } from "../../tests/fakes/machine_run.ts";
 import { fnv64 } from "../core/hash.ts";
 import type { JsonObject } from "../core/json.ts";
+import { VERSION } from "../core/version.ts";
 import { systemClock } from "../sys/clock.ts";
 import { systemFiles } from "../sys/files.ts";
 import { systemLock } from "../sys/lock.ts";
@@ -170,6 +171,25 @@ Deno.test("replayRecord: changed events, missing and added decisions, impossible
     });
   }
 });
+
+Deno.test("replayCommand: a record of another program says so, one of this program does not", () =>
+  withRun({ script: job(3) }, (place) => {
+    const show = () => replayCommand(systemFiles, place, quiet);
+    assert.equal(show().stderr, "");
+    rewrite(
+      place.record,
+      (line) => line.type === "run.started" ? { ...line, program: "0.0.9" } : line,
+    );
+    assert.equal(show().exitCode, 0);
+    assert.equal(show().stderr, `agentd: recorded by agentd 0.0.9, replayed by ${VERSION}\n`);
+    rewrite(
+      place.record,
+      (line) => line.type === "run.started" ? { ...line, program: VERSION } : line,
+    );
+    assert.equal(show().stderr, "");
+    const json = JSON.parse(replayCommand(systemFiles, place, { ...quiet, output: "json" }).stdout);
+    assert.deepEqual([json.recorded_by, json.replayed_by], [[VERSION], VERSION]);
+  }));
 
 Deno.test("replayCommand: damage is the divergence, and replay goes up to it", () =>
   withRun({ script: job(6) }, (place) => {
