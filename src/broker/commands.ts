@@ -9,6 +9,7 @@ import { descendantsOf, orphansOf } from "../core/process_tree.ts";
 import { BoundedOutput } from "./bounded_output.ts";
 import { within } from "./servers.ts";
 
+/** What running a command needs. */
 export interface CommandDeps {
   vault: Vault;
   environment: Readonly<Record<string, string>>;
@@ -19,6 +20,7 @@ export interface CommandDeps {
   process: ProcessPort;
 }
 
+/** One command to run, with its bounds. */
 export interface CommandSpec {
   command: readonly string[];
   timeoutMs: number;

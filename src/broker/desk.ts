@@ -19,6 +19,7 @@ import type { CommandOutcome, FromWorker, HookOutcome, ToWorker } from "../wire/
 import { type CommandDeps, type CommandEnd, runCommand } from "./commands.ts";
 import type { Servers } from "./servers.ts";
 
+/** What serving the Worker needs. */
 export interface DeskDeps extends Omit<CommandDeps, "workingDirectory"> {
   payload: AgentPayload;
   telemetry: TelemetryPort;
@@ -35,6 +36,7 @@ const FORWARDED: ReadonlySet<string> = new Set(["progress", "connected", "update
 const REASON_CHARS_MAX = 2_000;
 const REQUIRE_TIMEOUT_MS = 5_000;
 
+/** Takes the Worker's messages and sees to each. */
 export class Desk {
   /** Whether any declared command was started. */
   ranCommands = false;

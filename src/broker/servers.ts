@@ -16,6 +16,7 @@ import { PORT_WINDOW_BYTES, type ServerPortMessage } from "../wire/worker.ts";
 import { wrapInBwrap } from "./sandbox.ts";
 import { StderrDrain } from "./stderr.ts";
 
+/** What running tool servers needs. */
 export interface ServersDeps {
   payload: AgentPayload;
   vault: Vault;
@@ -27,6 +28,7 @@ export interface ServersDeps {
   telemetry: TelemetryPort;
 }
 
+/** Why a server did not start, with the end of its stderr. */
 export interface OpenFailure {
   message: string;
   stderr: string;

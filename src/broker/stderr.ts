@@ -11,6 +11,7 @@ import type { ClockPort } from "../ports/clock.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import { type LineEvent, LineSplitter } from "../wire/lines.ts";
 
+/** Whose stderr it is, and where its lines go. */
 export interface StderrDeps {
   server: string;
   pid: number;

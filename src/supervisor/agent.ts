@@ -17,6 +17,7 @@ import { Strays } from "./strays.ts";
 import type { ChildAction, ChildEvent, ChildPlan, ChildState, Why } from "./state.ts";
 import { nextMs, stepChild } from "./table.ts";
 
+/** What supervising one agent needs. */
 export interface AgentDeps extends SpawnPorts {
   clock: ClockPort;
   files: FilesPort;

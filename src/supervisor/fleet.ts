@@ -10,8 +10,10 @@ import { assert } from "../core/assert.ts";
 /** The caps of a tree; none can be raised from inside. */
 export type Caps = Pick<Limits, "maxDepth" | "maxChildren" | "maxSubagents" | "treeTokensMax">;
 
+/** Whether a parent waits for a child, awaits it later, or lets it go. */
 export type Disposition = "sync" | "async" | "detach";
 
+/** One agent of the tree, alive or over. */
 export interface Node {
   id: string;
   path: string;
@@ -32,6 +34,7 @@ export interface Node {
   over: boolean;
 }
 
+/** The whole tree with its accounts. */
 export interface Fleet {
   caps: Caps;
   nodes: Map<string, Node>;
@@ -58,6 +61,7 @@ export type Cap =
   | "deadline"
   | "parent";
 
+/** Why there is no child: the cap, and a sentence that names it. */
 export interface Refusal {
   cap: Cap;
   why: string;

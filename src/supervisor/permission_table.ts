@@ -17,6 +17,7 @@ export interface PermissionRow {
   enforcedBy: string;
 }
 
+/** Every process of a run, and the Rule of Two's word on the root agent. */
 export interface PermissionReport {
   rows: PermissionRow[];
   verdict: Verdict;

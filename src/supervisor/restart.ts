@@ -5,6 +5,7 @@
 
 import { backoffMs, type BackoffPlan } from "../core/backoff.ts";
 
+/** How many ends are borne, and how long is waited after each. */
 export interface RestartPlan {
   backoff: BackoffPlan;
   /** So many restarts within the period are borne; the next opens the circuit. */
@@ -16,6 +17,7 @@ export interface RestartPlan {
   spawnCrashesMax: number;
 }
 
+/** The plan for watchers and warm sessions. */
 export const RESTART_PLAN: RestartPlan = {
   backoff: { baseMs: 200, capMs: 30_000, attemptsMax: Infinity },
   intensityMax: 5,
@@ -24,6 +26,7 @@ export const RESTART_PLAN: RestartPlan = {
   spawnCrashesMax: 2,
 };
 
+/** What the governor remembers of one thing that is restarted. */
 export interface RestartState {
   /** Moments of restarts within the period, oldest first; at most `intensityMax`. */
   restartsMs: number[];
@@ -32,12 +35,14 @@ export interface RestartState {
   open: string | null;
 }
 
+/** Nothing was restarted yet. */
 export const FRESH_RESTARTS: Readonly<RestartState> = {
   restartsMs: [],
   spawnCrashes: 0,
   open: null,
 };
 
+/** To start it anew after a wait, or to leave it, and why. */
 export type RestartDecision = { restart: true; afterMs: number } | { restart: false; why: string };
 
 /** What to do after an end that nobody wanted. `unit` is chance in [0, 1). */

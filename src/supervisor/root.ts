@@ -15,6 +15,7 @@ import type { SupervisorPorts } from "./ports.ts";
 import { explainTrifecta, judgeGrant } from "./rule_of_two.ts";
 import { Tree, type TreeListener } from "./tree.ts";
 
+/** What distinguishes one run from another of the same settings. */
 export interface RootSpec {
   /** Null: one is minted. */
   runId: string | null;

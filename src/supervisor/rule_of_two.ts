@@ -15,6 +15,7 @@ import type {
   ToolSettings,
 } from "../wire/payload.ts";
 
+/** The three legs, in the order in which they are shown. */
 export const LEGS: readonly Leg[] = ["untrusted_input", "sensitive", "egress"];
 
 /** What is assumed of a tool of which nothing was declared. */
@@ -29,6 +30,7 @@ export interface LegSource {
   why: string;
 }
 
+/** What a grant unites. */
 export interface Verdict {
   sources: LegSource[];
   /** Per leg, the tools that bring it. */

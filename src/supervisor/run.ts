@@ -13,6 +13,7 @@ import type { Tree } from "./tree.ts";
 
 export type { RunProblem } from "./root.ts";
 
+/** How a run begins. */
 export interface RunOptions {
   start: Start;
 }

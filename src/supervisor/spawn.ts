@@ -17,6 +17,7 @@ import type { PermissionSet } from "../wire/payload.ts";
 import { permissionFlags } from "../wire/permissions.ts";
 import { parseFromAgent } from "./frames.ts";
 
+/** What starting an agent process needs. */
 export interface SpawnPorts {
   clock: ClockPort;
   process: ProcessPort;

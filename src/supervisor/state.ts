@@ -45,6 +45,7 @@ export interface Watch {
   nextPingMs: number;
 }
 
+/** Where an agent is between not being there and not being there any more. */
 export type ChildState =
   | { tag: "down" }
   | { tag: "starting"; plan: ChildPlan; startedMs: number; watch: Watch }
@@ -63,8 +64,10 @@ export type ChildState =
   /** It never started, or SIGKILL did not end it. */
   | { tag: "failed"; message: string; why: Why | null; result: AgentResult | null };
 
+/** The name of a state. */
 export type ChildTag = ChildState["tag"];
 
+/** What happened to an agent. */
 export type ChildEvent =
   & { at: number }
   & (
@@ -85,8 +88,10 @@ export type ChildEvent =
     | { type: "timePassed" }
   );
 
+/** The name of an event. */
 export type ChildEventType = ChildEvent["type"];
 
+/** What is to be done about it. */
 export type ChildAction =
   | { type: "sendStart" }
   | { type: "sendPing"; n: number }

@@ -7,6 +7,7 @@ import type { TelemetryPort } from "../ports/telemetry.ts";
 /** How many strays of one agent are remembered. */
 const STRAYS_MAX = 1_000;
 
+/** What was seen to have left one agent's group. */
 export class Strays {
   readonly #process: ProcessPort;
   readonly #telemetry: TelemetryPort;

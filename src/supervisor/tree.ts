@@ -3,11 +3,12 @@
  * the fleet's accounts, starts and ends agents, and answers what they ask.
  */
 
-import { KILL_RUNG_MS, MEMORY_INTERVAL_MS, TERM_RUNG_MS } from "../core/limits.ts";
+import { KILL_RUNG_MS, TERM_RUNG_MS } from "../core/limits.ts";
 import type { Json } from "../core/json.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Cancel } from "../ports/clock.ts";
+import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { CancelReason, ChildEnd, Delivery, FromAgent, Progress } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
@@ -29,7 +30,9 @@ import {
   renewFleet,
 } from "./fleet.ts";
 import { processGrant } from "./grant.ts";
+import { descend } from "./descent.ts";
 import { planLadder } from "./ladder.ts";
+import { watchMemory } from "./memory.ts";
 import { parseOrder } from "./order.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { explainTrifecta, judgeGrant, narrowGrant } from "./rule_of_two.ts";
@@ -48,6 +51,7 @@ export interface TreeListener {
   ): Promise<Outcome<Json, string>>;
 }
 
+/** What one run's tree needs. */
 export interface TreeDeps {
   ports: SupervisorPorts;
   settings: Settings;
@@ -75,7 +79,7 @@ export class Tree {
   readonly #settled = Promise.withResolvers<AgentResult>();
   #stopping: CancelReason | null = null;
   #timers: Cancel[] = [];
-  #memoryTimer: Cancel = () => {};
+  #stopWatching: Cancel = () => {};
   /** Who was alive when the root ended by itself. */
   #cut: string[] = [];
 
@@ -105,7 +109,7 @@ export class Tree {
 
   start(): void {
     this.#launch(this.#fleet.nodes.get("0")!, this.#deps.payload);
-    this.#watchMemory(MEMORY_INTERVAL_MS / 2);
+    this.#stopWatching = watchMemory(this.#deps.ports, (rows) => this.#observe(rows));
   }
 
   /** Winds the whole tree down, deepest first, within the drain time. */
@@ -309,28 +313,12 @@ export class Tree {
 
   /** The ladder over some nodes: deepest first, each level at its turn. */
   #descend(nodes: readonly Node[], reason: CancelReason, drainMs: number): void {
-    for (const turn of planLadder(nodes.map((node) => node.depth), drainMs)) {
-      const level = nodes.filter((node) => node.depth === turn.depth);
-      const ask = () => {
-        for (const node of level) this.#agents.get(node.path)?.stop(reason, turn.rungMs);
-      };
-      if (turn.atMs === 0) ask();
-      else this.#afterLevel(nodes.filter((node) => node.depth > turn.depth), turn.atMs, ask);
-    }
-  }
-
-  /** When everyone deeper is over, or their time is. */
-  #afterLevel(deeper: readonly Node[], waitMs: number, act: () => void): void {
-    let done = false;
-    const once = () => {
-      if (done) return;
-      done = true;
-      cancel();
-      act();
-    };
-    const cancel = this.#deps.ports.clock.after(waitMs, once);
-    this.#timers.push(cancel);
-    void Promise.all(deeper.map((node) => this.#agents.get(node.path)!.ended)).then(once);
+    const levels = planLadder(nodes.map((node) => node.depth), drainMs).map((turn) => ({
+      ...turn,
+      agents: nodes.filter((node) => node.depth === turn.depth)
+        .map((node) => this.#agents.get(node.path)!),
+    }));
+    this.#timers.push(...descend(this.#deps.ports.clock, levels, reason));
   }
 
   #account(path: string, tokens: number): void {
@@ -389,7 +377,7 @@ export class Tree {
   }
 
   #finish(): void {
-    this.#memoryTimer();
+    this.#stopWatching();
     for (const cancel of this.#timers) cancel();
     const root = this.#ends.get("0")!;
     const cut = this.#cut.filter((path) => this.#ends.get(path)?.status === "cancelled");
@@ -398,20 +386,14 @@ export class Tree {
     this.#settled.resolve({ ...root, reason });
   }
 
-  /** Looks at resident sizes, the more often the nearer one is to its bound. */
-  #watchMemory(afterMs: number): void {
-    const { clock, process } = this.#deps.ports;
-    this.#memoryTimer = clock.after(afterMs, () => {
-      void process.table().then((rows) => {
-        if (this.#fleet.alive === 0) return;
-        let share = 0;
-        for (const [path, agent] of this.#agents) {
-          if (this.#fleet.nodes.get(path)!.over) continue;
-          const bytesMax = this.#payloads.get(path)!.limits.memoryBytesMax;
-          share = Math.max(share, agent.observe(rows, bytesMax) / bytesMax);
-        }
-        this.#watchMemory(share > 0.5 ? MEMORY_INTERVAL_MS / 8 : MEMORY_INTERVAL_MS * 2);
-      });
-    });
+  /** Shows a process table to every agent alive; the largest share that one has of its bound. */
+  #observe(rows: readonly ProcessRow[]): number {
+    let share = 0;
+    for (const [path, agent] of this.#agents) {
+      if (this.#fleet.nodes.get(path)!.over) continue;
+      const bytesMax = this.#payloads.get(path)!.limits.memoryBytesMax;
+      share = Math.max(share, agent.observe(rows, bytesMax) / bytesMax);
+    }
+    return share;
   }
 }

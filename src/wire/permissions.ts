@@ -14,6 +14,7 @@ export const PERMISSION_KINDS = [
   "import",
 ] as const;
 
+/** One of {@link PERMISSION_KINDS}. */
 export type PermissionKind = (typeof PERMISSION_KINDS)[number];
 
 /** Nothing at all. */
