@@ -7,6 +7,7 @@ import { COMMANDS, optionsOf } from "./commands.ts";
 /** The shells that completions are generated for. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
+/** One of {@link SHELLS}. */
 export type Shell = (typeof SHELLS)[number];
 
 /** Words that may stand behind a command's name. */

@@ -73,6 +73,9 @@ export async function parseDocument(
   return success({ value: (value ?? null) as Json, placeOf: (path) => findPlace(places, path) });
 }
 
+/** Digits of one number that are looked at. */
+const NUMBER_CHARS_MAX = 400;
+
 const START: Place = { line: 1, column: 1 };
 
 function placeAt(position: { line: number; col: number }): Place {
@@ -146,78 +149,99 @@ export function findJsonFault(text: string): DocumentFault | null {
 
 /** Where a strict reader of JSON stops: the offset of the character that cannot stand there. */
 function faultOffset(text: string): number {
-  let at = 0;
-  const STOP = Symbol();
-  const stop = (): never => {
-    throw STOP;
-  };
-  const blank = (): void => {
-    while (at < text.length && " \t\n\r".includes(text[at]!)) at++;
-  };
-  const word = (expected: string): void => {
-    for (const c of expected) {
-      if (text[at] !== c) stop();
-      at++;
-    }
-  };
-  const string = (): void => {
-    at++;
-    while (at < text.length && text[at] !== '"') {
-      if (text.charCodeAt(at) < 0x20) stop();
-      if (text[at] === "\\") {
-        at++;
-        if (text[at] === "u") {
-          for (let i = 0; i < 4; i++) {
-            at++;
-            if (!/[0-9a-fA-F]/.test(text[at] ?? "")) stop();
-          }
-        } else if (!'"\\/bfnrt'.includes(text[at] ?? "x")) stop();
-      }
-      at++;
-    }
-    if (at >= text.length) stop();
-    at++;
-  };
-  const members = (close: string, keyed: boolean): void => {
-    at++;
-    blank();
-    if (text[at] === close) return void at++;
-    for (;;) {
-      blank();
-      if (keyed) {
-        if (text[at] !== '"') stop();
-        string();
-        blank();
-        if (text[at] !== ":") stop();
-        at++;
-      }
-      value();
-      blank();
-      if (text[at] === close) return void at++;
-      if (text[at] !== ",") stop();
-      at++;
-    }
-  };
-  const value = (): void => {
-    blank();
-    const c = text[at] ?? "";
-    if (c === "{") members("}", true);
-    else if (c === "[") members("]", false);
-    else if (c === '"') string();
-    else if (c === "t") word("true");
-    else if (c === "f") word("false");
-    else if (c === "n") word("null");
-    else {
-      const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/.exec(text.slice(at, at + 400));
-      if (!number) stop();
-      at += number![0].length;
-    }
-  };
+  const reader = new StrictReader(text);
   try {
-    value();
-    blank();
+    reader.readValue();
+    reader.skipBlanks();
   } catch (error) {
+    // Nesting that the stack does not hold stops the reader where it is.
     if (error !== STOP && !(error instanceof RangeError)) throw error;
   }
-  return Math.min(at, text.length);
+  return Math.min(reader.at, text.length);
+}
+
+const STOP = Symbol("stop");
+
+/** Reads RFC 8259 to the letter, and throws {@link STOP} at the first character that is not. */
+class StrictReader {
+  at = 0;
+
+  constructor(readonly text: string) {}
+
+  readValue(): void {
+    this.skipBlanks();
+    switch (this.text[this.at]) {
+      case "{":
+        return this.#readMembers("}", true);
+      case "[":
+        return this.#readMembers("]", false);
+      case '"':
+        return this.#readString();
+      case "t":
+        return this.#readWord("true");
+      case "f":
+        return this.#readWord("false");
+      case "n":
+        return this.#readWord("null");
+    }
+    const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/.exec(
+      this.text.slice(this.at, this.at + NUMBER_CHARS_MAX),
+    );
+    if (!number) throw STOP;
+    this.at += number[0].length;
+  }
+
+  skipBlanks(): void {
+    while (this.at < this.text.length && " \t\n\r".includes(this.text[this.at]!)) this.at++;
+  }
+
+  #readWord(expected: string): void {
+    for (const character of expected) this.#take(character);
+  }
+
+  #take(character: string): void {
+    if (this.text[this.at] !== character) throw STOP;
+    this.at++;
+  }
+
+  #readMembers(close: string, keyed: boolean): void {
+    this.at++;
+    this.skipBlanks();
+    if (this.text[this.at] === close) return void this.at++;
+    for (;;) {
+      if (keyed) {
+        this.skipBlanks();
+        if (this.text[this.at] !== '"') throw STOP;
+        this.#readString();
+        this.skipBlanks();
+        this.#take(":");
+      }
+      this.readValue();
+      this.skipBlanks();
+      if (this.text[this.at] === close) return void this.at++;
+      this.#take(",");
+    }
+  }
+
+  #readString(): void {
+    this.at++;
+    while (this.at < this.text.length && this.text[this.at] !== '"') {
+      if (this.text.charCodeAt(this.at) < 0x20) throw STOP;
+      if (this.text[this.at] === "\\") this.#readEscape();
+      this.at++;
+    }
+    this.#take('"');
+  }
+
+  #readEscape(): void {
+    this.at++;
+    if (this.text[this.at] !== "u") {
+      if (!'"\\/bfnrt'.includes(this.text[this.at] ?? "x")) throw STOP;
+      return;
+    }
+    for (let i = 0; i < 4; i++) {
+      this.at++;
+      if (!/[0-9a-fA-F]/.test(this.text[this.at] ?? "")) throw STOP;
+    }
+  }
 }

@@ -14,6 +14,7 @@ export const GROUPS = [
   "output",
 ] as const;
 
+/** One of {@link GROUPS}. */
 export type Group = (typeof GROUPS)[number];
 
 /**

@@ -35,4 +35,5 @@ export class Origins {
 /** Levels of precedence, lowest first. `record`: what a resumed run was recorded with. */
 export const LEVELS = ["default", "record", "file", "env", "flag"] as const;
 
+/** One of {@link LEVELS}. */
 export type Level = (typeof LEVELS)[number];

@@ -5,7 +5,8 @@ import type { RecordedRun } from "./reading.ts";
 /** What a run was recorded with, and then the run gone on with. */
 async function resume(first: Surroundings, then: Surroundings) {
   const { settings } = await load(first);
-  const recorded: RecordedRun = { configuration: settings.configuration, task: settings.task };
+  const { configuration, task } = settings;
+  const recorded: RecordedRun = { configuration, task, workingDirectory: null };
   return await load({ ...then, purpose: "resume", recorded });
 }
 
