@@ -27,7 +27,7 @@ const TEST_FLAGS = [
   "--no-prompt",
   "--allow-read",
   "--allow-write",
-  "--allow-net=127.0.0.1,localhost,[::1]",
+  "--allow-net",
   "--allow-env",
   "--allow-run",
   "--allow-sys",
