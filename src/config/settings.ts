@@ -14,6 +14,7 @@ import type {
   ToolSettings,
 } from "../wire/payload.ts";
 
+/** When a run starts again, and when the program exits. */
 export type Mode = "once" | "loop" | "reactive" | "schedule";
 
 /** A route of reactive mode: what a matching URI starts or goes to. */
@@ -27,6 +28,7 @@ export interface Route {
   instruction: string | null;
 }
 
+/** What starts the runs of a daemon, and what bounds it as a whole. */
 export interface TriggerSettings {
   intervalMs: number | null;
   cron: string | null;
@@ -50,6 +52,7 @@ export interface TriggerSettings {
   tokenSecret: string | null;
 }
 
+/** Everything that was configured. Paths are absolute, secrets are in the vault. */
 export interface Settings {
   mode: Mode;
   task: TaskContract;

@@ -42,13 +42,16 @@ export const EVENTS = [
   "hook.result",
 ] as const;
 
+/** One of {@link EVENTS}. */
 export type EventName = (typeof EVENTS)[number];
 
+/** How much a line matters. */
 export type Level = "debug" | "info" | "warn" | "error";
 
 /** Everything is at info but these two. */
 export const DEBUG_EVENTS: ReadonlySet<EventName> = new Set(["context.stubbed", "intel.call"]);
 
+/** Levels in order: a line is written if it ranks no lower than what is asked for. */
 export const LEVEL_RANK: Readonly<Record<Level, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 /** Who speaks: on every line of one process. */
@@ -64,6 +67,7 @@ export interface TelemetryContext {
   parent_span_id: string | null;
 }
 
+/** One line: its head, who speaks, and the fields of its event. */
 export type TelemetryLine = { ts: string; level: Level; event: EventName } & TelemetryContext & {
   [field: string]: unknown;
 };
