@@ -18,16 +18,21 @@ import {
 import { stopRun } from "./ending.ts";
 import { childNote, lastNote, systemPrompt } from "./prompt.ts";
 import { toJsonMode } from "./json_mode.ts";
-import { type AgentState, spent } from "./state.ts";
+import { type AgentState, spent, type Turn } from "./state.ts";
 import type { Action, Next, PlannedRequest } from "./plan.ts";
 import { stopBeforeCall } from "./stops.ts";
 import { childLines } from "./children.ts";
+
+const REPLY_TOKENS_MIN = 256;
+/** What the results of one turn take at the least, and the words around them. */
+const RESULT_TOKENS_MIN = 1_024;
+const NOTE_TOKENS = 256;
 
 /** Renews everything that depends on which tools and resources there are. */
 export function refreshScope(state: AgentState): void {
   const own = selfTools({
     resources: state.resources.length > 0,
-    artifacts: state.listed.length > 0 || state.selfTools.subagents,
+    artifacts: state.listed.length > 0 || state.resources.length > 0 || state.selfTools.subagents,
     notes: state.notes,
     subagents: state.selfTools.subagents,
     subscribe: state.selfTools.subscribe,
@@ -108,9 +113,16 @@ export function callModel(state: AgentState, out: Action[]): null {
     estimateCost(state, estimate),
   );
   if (stop !== null) return stopRun(state, stop, out);
+  const next = state.counters.steps + 1;
   if (state.last === null) {
     state.last = lastReason(state, estimate);
+    state.lastStep = next;
     if (state.last !== null) noteOnLast(state.transcript, lastNote(state.last));
+  } else if (next > state.lastStep) {
+    return stopRun(state, {
+      status: "exhausted_tokens",
+      reason: `${lastBudget(state)}: the last turn was announced and is over: ${state.last}`,
+    }, out);
   }
   const request = planRequest(state, "turn");
   state.contextHash = contextHash(state.prefixHash, state.transcript);
@@ -131,23 +143,56 @@ export function callModel(state: AgentState, out: Action[]): null {
   return null;
 }
 
-/** Why the coming call is the last that a budget allows; null if it is not. */
+/**
+ * Why the coming call is the last that a budget allows; null if it is not. Another one after it must
+ * fit, with a reply twice as long as any so far and the least that results can be cut to
+ * ({@link roomTokens}): so the end comes after a warning, unless an endpoint counts by leaps.
+ */
 function lastReason(state: AgentState, estimate: number): string | null {
   const used = spent(state);
-  const { limits } = state;
+  const { limits, model } = state;
   if (used.steps + 1 >= limits.maxSteps) return `turn ${limits.maxSteps} of ${limits.maxSteps}`;
-  if (used.tokens + 2 * estimate >= limits.maxTokens) {
+  const reply = Math.min(
+    model.max_output_tokens,
+    Math.max(REPLY_TOKENS_MIN, 2 * state.replyTokensMax),
+    Math.ceil(limits.maxTokens / 8),
+  );
+  const both = 2 * (estimate + reply) + Math.min(RESULT_TOKENS_MIN, limits.maxTokens / 16);
+  if (used.tokens + both >= limits.maxTokens) {
     return `${used.tokens} of ${limits.maxTokens} tokens are used`;
   }
-  if (
-    limits.maxCost !== null && used.cost !== null &&
-    used.cost + 2 * estimateCost(state, estimate) >= limits.maxCost
-  ) return `${used.cost.toFixed(4)} of ${limits.maxCost} USD are spent`;
+  if (limits.maxCost !== null && used.cost !== null && model.prices !== null) {
+    const { input, output } = model.prices;
+    const cost = (2 * estimate * input + 2 * reply * output) / 1e6;
+    if (used.cost + cost >= limits.maxCost) {
+      return `${used.cost.toFixed(4)} of ${limits.maxCost} USD are spent`;
+    }
+  }
   return null;
 }
 
+/** Which budget the announced last turn was the last of. */
+function lastBudget(state: AgentState): "cost" | "tokens" {
+  return state.last!.endsWith("USD are spent") ? "cost" : "tokens";
+}
+
+/** Tokens that the results of the open turn may add, so that one more call fits after them. */
+export function roomTokens(state: AgentState, turn: Turn): number {
+  const { limits, model, markTokens } = state;
+  const used = spent(state);
+  const next = estimateTokens(promptBytes(state), state.lastPrompt) + turn.usage.tokensOut +
+    NOTE_TOKENS;
+  let left = limits.maxTokens - used.tokens;
+  if (limits.maxCost !== null && used.cost !== null && model.prices !== null) {
+    const price = model.prices.input / 1e6;
+    if (price > 0) left = Math.min(left, (limits.maxCost - used.cost) / price);
+  }
+  // Results of one turn stay whole for the next: they may not fill the window by themselves.
+  return Math.max(0, Math.min(left - next, markTokens / 2));
+}
+
 /** USD of the next prompt, uncached: the cautious side. */
-function estimateCost(state: AgentState, estimate: number): number {
+export function estimateCost(state: AgentState, estimate: number): number {
   const { prices } = state.model;
   return prices === null ? 0 : estimate * prices.input / 1e6;
 }

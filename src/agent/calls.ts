@@ -1,9 +1,10 @@
 /** The calls of a turn: which are legal, which are sent, and what their answers are worth. */
 
 import { fnv64 } from "../core/hash.ts";
-import { TURN_OBSERVATION_BYTES_MAX } from "../core/limits.ts";
+import { TURN_MEDIA_BYTES_MAX, TURN_OBSERVATION_BYTES_MAX } from "../core/limits.ts";
 import { clip } from "../core/text.ts";
 import type { ProposedCall } from "./action.ts";
+import { roomTokens } from "./assemble.ts";
 import { closeTurn } from "./close.ts";
 import type { AgentEvent } from "./event.ts";
 import type { Observation } from "./observation.ts";
@@ -16,6 +17,9 @@ import { checkAfterTurn } from "./verify.ts";
 type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 const SLOWEST_MAX = 3;
+const BYTES_PER_TOKEN = 4;
+/** Of each result something is shown, however little room there is. */
+const SHOW_BYTES_MIN = 256;
 
 /** Self tools whose answers are the harness's own words, and so no evidence. */
 const NO_EVIDENCE: ReadonlySet<string> = new Set([
@@ -66,6 +70,7 @@ export function planCalls(
   if (planned.length === 0) return "finish";
   state.phase = { tag: "acting" };
   turn.executed = planned.length;
+  turn.roomBytes = Math.floor(roomTokens(state, turn) * BYTES_PER_TOKEN);
   for (const call of turn.parallel ? planned : planned.slice(0, 1)) send(state, turn, call, out);
   return null;
 }
@@ -145,7 +150,9 @@ function send(
       effect,
     },
   });
-  const share = Math.floor(TURN_OBSERVATION_BYTES_MAX / turn.executed);
+  const share = Math.floor(
+    Math.min(TURN_OBSERVATION_BYTES_MAX, turn.roomBytes) / turn.executed,
+  );
   out.push({
     do: "callTool",
     call: {
@@ -153,7 +160,8 @@ function send(
       tool,
       arguments: call.arguments,
       effect,
-      showBytesMax: Math.min(state.limits.observationBytesMax, Math.max(share, 1024)),
+      showBytesMax: Math.min(state.limits.observationBytesMax, Math.max(share, SHOW_BYTES_MIN)),
+      mediaBytesMax: Math.floor(TURN_MEDIA_BYTES_MAX / turn.executed),
     },
   });
 }

@@ -5,6 +5,7 @@
 
 import { clip, withoutControls } from "../core/text.ts";
 import type { Resource } from "../ports/tools.ts";
+import { withoutMark } from "./prompt.ts";
 
 const DESCRIPTION_CHARS_MAX = 120;
 const URI_CHARS_MAX = 300;
@@ -63,5 +64,5 @@ function uriPrefix(uri: string, depth: number): string {
 }
 
 function oneLine(text: string, charsMax: number): string {
-  return clip(withoutControls(text).replace(/\s+/g, " ").trim(), charsMax);
+  return clip(withoutMark(withoutControls(text)).replace(/\s+/g, " ").trim(), charsMax);
 }

@@ -47,7 +47,6 @@ export function closeTurn(state: AgentState, turn: Turn, out: Action[]): void {
     freshChecks: turn.freshChecks,
     rose: turn.rose,
     accepted: turn.refusal !== null || turn.verified,
-    failedClaim: turn.claim !== null && !turn.verified,
     invalid: turn.invalid !== null,
     polled: turn.calls.length > 0 && turn.calls.every((call) => call.tool?.poll === true) &&
       actions.every((action) =>
@@ -180,6 +179,8 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
   const notes: string[] = [];
   const checks = turnCheckText(turn);
   if (checks !== null) notes.push(checks);
+  // What is being continued is not to be told to try another way.
+  if (turn.invalid === CONTINUE_NOTE) return null;
   if (delta === 0 && progress.idle > 0) {
     const repeats = turn.calls.filter((call) => call.attempts > 1 && !call.fresh).map((call) =>
       repeatPhrase(

@@ -6,11 +6,12 @@
 
 import { dropOld, noteOnLast, projectMessages, setFirst, transcriptBytes } from "./context.ts";
 import { byteLength } from "../core/text.ts";
-import { compactionMark, estimateNext, planRequest } from "./assemble.ts";
+import { compactionMark, estimateCost, estimateNext, planRequest } from "./assemble.ts";
 import { firstParts } from "./opening.ts";
 import { recordUsage } from "./budget.ts";
 import { stopRun } from "./ending.ts";
 import type { AgentEvent } from "./event.ts";
+import { findAction } from "./json_action.ts";
 import { renderLedger } from "./ledger.ts";
 import { compactedPreface, lastNote, SUMMARY_REQUEST } from "./prompt.ts";
 import { type AgentState, spent } from "./state.ts";
@@ -34,7 +35,15 @@ export function planCompaction(state: AgentState, out: Action[]): Next {
   if (steps.size < 2) return endForContext(state, out);
   if (state.compactions > 1) return rebuild(state, null, out);
   const estimate = estimateNext(state);
-  const stop = stopBeforeCall(state.limits, spent(state), state.cancel, estimate, 0);
+  const stop = stopBeforeCall(
+    state.limits,
+    spent(state),
+    state.cancel,
+    2 * estimate,
+    2 * estimateCost(state, estimate),
+  );
+  // A summary that leaves no budget for the turn itself is not worth its price.
+  if (stop?.status === "exhausted_tokens") return rebuild(state, null, out);
   if (stop !== null) return stopRun(state, stop, out);
   const request = planRequest(state, "summary");
   out.push({
@@ -65,8 +74,16 @@ export function compactWithSummary(
   out: Action[],
 ): Next {
   recordUsage(state.counters, event.usage, state.model.prices);
-  const summary = event.text.trim();
+  const summary = summaryOf(event.text);
   return rebuild(state, summary === "" ? null : summary, out);
+}
+
+/** The summary itself, also where a model in JSON mode wrapped it into an action. */
+function summaryOf(text: string): string {
+  const found = findAction(text);
+  if (found === null || found.action.kind !== "final") return text.trim();
+  const { result } = found.action;
+  return typeof result === "string" ? result.trim() : JSON.stringify(result);
 }
 
 /** No summary is to be had: the ledger and the last results alone must do. */
@@ -93,7 +110,10 @@ function rebuild(state: AgentState, summary: string | null, out: Action[]): Next
     ...firstParts(state),
     { type: "text", text: compactedPreface(ledger, useful) },
   ]);
-  if (state.last !== null) noteOnLast(transcript, lastNote(state.last));
+  // The newest turn stays, with the note on it; only a first message that was made anew lost it.
+  if (state.last !== null && transcript.entries.length === 0) {
+    noteOnLast(transcript, lastNote(state.last));
+  }
   const after = estimateNext(state);
   out.push({
     do: "append",

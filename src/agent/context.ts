@@ -7,7 +7,7 @@
 import { chain, fnv64 } from "../core/hash.ts";
 import { byteLength } from "../core/text.ts";
 import type { Message, Part } from "../ports/model.ts";
-import { stubText } from "./prompt.ts";
+import { isOwnWord, stubText } from "./prompt.ts";
 
 /** What a stub must name of the result it stands for. */
 export interface StubFacts {
@@ -145,6 +145,10 @@ function stubMessage(entry: Entry): Message | null {
     return sizeMessage({ ...message, parts }) < entry.bytes ? { ...message, parts } : null;
   }
   if (message.role !== "user") return null;
+  // In JSON mode the runtime's notes are parts of the message; a tool's parts cannot pass for them.
+  for (const part of message.parts) {
+    if (part.type === "text" && isOwnWord(part.text)) parts.push(part);
+  }
   return sizeMessage({ ...message, parts }) < entry.bytes ? { ...message, parts } : null;
 }
 

@@ -65,6 +65,8 @@ export class Driver {
   #timer: { at: number; cancel: Cancel } | null = null;
   #progressMs = -Infinity;
   #relisting = false;
+  /** Tools or resources changed while they were listed. */
+  #changed = false;
 
   constructor(deps: DriverDeps) {
     this.#deps = deps;
@@ -261,7 +263,14 @@ export class Driver {
   }
 
   async #summarise(request: PlannedRequest, signal: AbortSignal): Promise<EventBody> {
-    await notifyHooks(this.#deps.effects, "before_compaction", { archive: this.#deps.record.path });
+    const { effects, record } = this.#deps;
+    const blocked = await notifyHooks(effects, "before_compaction", { archive: record.path });
+    if (blocked !== null) {
+      // Nothing is sent to be summarised; the ledger and the last results alone must do.
+      const message = `the summary is blocked by a hook: ${this.#deps.mask(blocked)}`;
+      const failure = { class: "cancelled", retryable: false, endpoint: "", attempts: 0 } as const;
+      return { type: "summary.failed", failure: { ...failure, message }, ms: 0 };
+    }
     const { reply, ms } = await this.#complete(request, signal);
     return reply.ok
       ? {
@@ -287,14 +296,29 @@ export class Driver {
       this.post({ type: "server.down", failure: change.failure });
       return;
     }
-    if (change.kind === "resource_updated" || this.#relisting || this.#over) return;
-    if (this.#state.phase.tag === "starting" || this.#state.phase.tag === "new") return;
+    if (change.kind === "resource_updated" || this.#over) return;
     // Several changes in a row cost one listing.
+    if (this.#relisting) {
+      this.#changed = true;
+      return;
+    }
+    if (this.#state.phase.tag === "starting" || this.#state.phase.tag === "new") return;
+    void this.#relist();
+  }
+
+  /** Lists anew until nothing has changed meanwhile; what is the same as before is no event. */
+  async #relist(): Promise<void> {
     this.#relisting = true;
-    this.#deps.tools.list(this.#epoch.signal).then((listed) => {
-      this.#relisting = false;
-      this.post({ type: "tools.listed", ...listed });
-    }).catch(() => this.#relisting = false);
+    do {
+      this.#changed = false;
+      const { tools, resources } = await this.#deps.tools.list(this.#epoch.signal);
+      if (this.#over) return;
+      const known = JSON.stringify([this.#state.listed, this.#state.resources]);
+      if (JSON.stringify([tools, resources]) !== known) {
+        this.post({ type: "tools.listed", tools, resources });
+      }
+    } while (this.#changed && !this.#over);
+    this.#relisting = false;
   }
 
   #stop(result: AgentResult): void {
@@ -306,7 +330,7 @@ export class Driver {
     const asked = result.status === "completed";
     const input: JsonObject = { status: result.status, abort: result.abort, reason: result.reason };
     // The hooks were asked before a final was accepted; every other end they are only told of.
-    const told = asked ? Promise.resolve() : notifyHooks(this.#deps.effects, "on_stop", input);
+    const told = asked ? Promise.resolve(null) : notifyHooks(this.#deps.effects, "on_stop", input);
     told.finally(() => {
       if (this.#over) this.#deps.record.close();
       this.#deps.ended(result);

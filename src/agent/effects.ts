@@ -101,7 +101,12 @@ async function callTool(
 ): Promise<Omit<Executed, "ms">> {
   const { tool } = call;
   if (tool.server === SELF_SERVER) {
-    const answer = await deps.selfTools.call(tool.remoteName, call.arguments, signal);
+    const answer = await deps.selfTools.call(
+      tool.remoteName,
+      call.arguments,
+      signal,
+      call.showBytesMax,
+    );
     if ("observation" in answer) {
       const { observation } = answer;
       const text = JSON.stringify(observation);
@@ -140,7 +145,7 @@ async function askHooks(
   return success(args);
 }
 
-/** `after_observation`: each may replace the text, before anything of it is kept or shown. */
+/** `after_observation`: each may replace or withhold it, before anything of it is kept or shown. */
 async function showHooks(
   deps: EffectDeps,
   call: PlannedCall,
@@ -161,6 +166,11 @@ async function showHooks(
       },
     });
     const { replacement } = outcome;
+    if (outcome.verdict === "block") {
+      // It was executed: what is blocked is that the model sees the result.
+      const why = `the result is withheld by a hook: ${outcome.reason || "no reason given"}`;
+      return success({ parts: [{ type: "text", text: why }], structured: null, isError: true });
+    }
     if (outcome.verdict !== "continue" || !isObject(replacement)) continue;
     const observation = isObject(replacement.observation) ? replacement.observation : replacement;
     if (typeof observation.text !== "string") continue;
@@ -204,15 +214,17 @@ async function runHook(deps: EffectDeps, event: HookEvent, index: number, input:
   return outcome;
 }
 
-/** Runs the hooks of an event that can neither block nor replace. */
+/** Runs the hooks of an event that can replace nothing; why one blocked, null if none did. */
 export async function notifyHooks(
   deps: EffectDeps,
   event: HookEvent,
   input: JsonObject,
-): Promise<void> {
+): Promise<string | null> {
   for (let index = 0; index < deps.payload.hooks[event].length; index++) {
-    await runHook(deps, event, index, input);
+    const outcome = await runHook(deps, event, index, input);
+    if (outcome.verdict === "block") return outcome.reason || "no reason given";
   }
+  return null;
 }
 
 /** Runs what is declared for a phase: artifacts side by side, then commands in order, or hooks. */

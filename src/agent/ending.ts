@@ -2,6 +2,7 @@
 
 import type { Json } from "../core/json.ts";
 import { INLINE_RESULT_BYTES_MAX } from "../core/limits.ts";
+import { byteLength } from "../core/text.ts";
 import type { Abort, AgentResult, Status, UsageTotals, Verification } from "../wire/result.ts";
 import type { Decision } from "./event.ts";
 import type { AgentState } from "./state.ts";
@@ -57,7 +58,7 @@ export function abortRun(
 function end(state: AgentState, out: Action[], ended: AgentResult): null {
   const { result: value } = ended;
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  const result = text.length > INLINE_RESULT_BYTES_MAX
+  const result = byteLength(text) > INLINE_RESULT_BYTES_MAX
     ? { ...ended, artifact: `result-${state.counters.steps}` }
     : ended;
   const line: Decision = { type: "run.ended", ...result };

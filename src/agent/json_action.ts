@@ -18,7 +18,7 @@ export interface FoundAction {
   end: number;
 }
 
-/** The end (exclusive) of the balanced object that starts at `start`, or -1. */
+/** The end (exclusive) of the balanced object or array that starts at `start`, or -1. */
 export function balancedEnd(text: string, start: number): number {
   let depth = 0;
   let inString = false;
@@ -28,8 +28,8 @@ export function balancedEnd(text: string, start: number): number {
       if (c === "\\") i++;
       else if (c === '"') inString = false;
     } else if (c === '"') inString = true;
-    else if (c === "{") depth++;
-    else if (c === "}" && --depth === 0) return i + 1;
+    else if (c === "{" || c === "[") depth++;
+    else if ((c === "}" || c === "]") && --depth === 0) return i + 1;
   }
   return -1;
 }
@@ -38,12 +38,23 @@ export function balancedEnd(text: string, start: number): number {
 export function* findObjects(
   text: string,
 ): Generator<{ value: JsonObject; start: number; end: number }> {
+  for (const found of findValues(text, /\{/g)) {
+    if (isObject(found.value)) yield { ...found, value: found.value };
+  }
+}
+
+/** Every outermost JSON value in a text that begins as `opening` (a global expression) says. */
+function* findValues(
+  text: string,
+  opening: RegExp,
+): Generator<{ value: Json; start: number; end: number }> {
   let at = 0;
-  // An opening brace that never closes makes one scan to the end; a few are enough to give up.
+  // What opens and never closes makes one scan to the end; a few are enough to give up.
   let open = 0;
   while (open < 8) {
-    const start = text.indexOf("{", at);
-    if (start === -1) return;
+    opening.lastIndex = at;
+    const start = opening.exec(text)?.index;
+    if (start === undefined) return;
     const end = balancedEnd(text, start);
     if (end === -1) {
       open++;
@@ -51,7 +62,7 @@ export function* findObjects(
       continue;
     }
     const parsed = parseJson(text.slice(start, end));
-    if (parsed.ok && isObject(parsed.value)) {
+    if (parsed.ok) {
       yield { value: parsed.value, start, end };
       at = end;
     } else at = start + 1;
@@ -95,6 +106,6 @@ export function findJsonValue(text: string): Json | undefined {
     if (parsed.ok) return parsed.value;
   }
   let last: Json | undefined;
-  for (const { value } of findObjects(trimmed)) last = value;
+  for (const { value } of findValues(trimmed, /[{[]/g)) last = value;
   return last;
 }

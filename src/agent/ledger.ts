@@ -4,11 +4,12 @@
  * word for word. Equal outcomes are one entry with a count, so a long run stays small.
  */
 
-import { clip } from "../core/text.ts";
+import { byteLength, clip } from "../core/text.ts";
 import type { ObservationClass } from "./observation.ts";
 
 const ARGUMENT_CHARS_MAX = 160;
 const DETAIL_CHARS_MAX = 400;
+const LEFT_OUT_CHARS_MAX = 200;
 /** Entries held before the oldest successes give way to counts. */
 const ENTRIES_MAX = 2_000;
 
@@ -84,18 +85,19 @@ function giveWay(ledger: Ledger): void {
 }
 
 /**
- * The ledger as text of at most `bytesMax` bytes or so: every distinct failure before any success,
+ * The ledger as text of at most `bytesMax` bytes: every distinct failure before any success,
  * the newest first to stay, shown in the order of their steps.
  */
 export function renderLedger(ledger: Ledger, bytesMax: number): string {
   const given = new Map(ledger.given);
   const kept: LedgerEntry[] = [];
-  let bytes = 200;
+  // The line of what was left out comes on top.
+  let bytes = LEFT_OUT_CHARS_MAX * 3;
   const newest = [...ledger.entries.values()].reverse();
   for (const success of [false, true]) {
     for (const entry of newest) {
       if (isPlainSuccess(entry) !== success) continue;
-      const cost = renderEntry(entry).length + 1;
+      const cost = byteLength(renderEntry(entry)) + 1;
       if (bytes + cost <= bytesMax) {
         bytes += cost;
         kept.push(entry);
@@ -107,7 +109,10 @@ export function renderLedger(ledger: Ledger, bytesMax: number): string {
   if (given.size > 0) {
     const counts = [...given].map(([tool, count]) => `${tool} ${count}`).join(", ");
     lines.unshift(
-      clip(`- left out here for room: ${counts}; all of it: artifact_read {"id":"ledger"}`, 400),
+      clip(
+        `- left out here for room (artifact_read {"id":"ledger"} has it): ${counts}`,
+        LEFT_OUT_CHARS_MAX,
+      ),
     );
   }
   return lines.join("\n");

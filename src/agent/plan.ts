@@ -40,6 +40,8 @@ export interface PlannedCall {
   effect: "read_only" | "side_effect";
   /** Bytes of the result that the model is shown. */
   showBytesMax: number;
+  /** Base64 bytes of images and audio that are carried; what is over it is described. */
+  mediaBytesMax: number;
 }
 
 /**

@@ -79,8 +79,6 @@ export interface TurnSummary {
   rose: boolean;
   /** A final was accepted. */
   accepted: boolean;
-  /** A final failed its verification. */
-  failedClaim: boolean;
   /** The proposal was no legal action at all. */
   invalid: boolean;
   /** Every call was a poll of a tool declared as polled, and succeeded. */
@@ -102,7 +100,7 @@ export function judgeTurn(turn: TurnSummary): { verdict: Verdict; delta: number 
   if (turn.accepted) return { verdict: "answered", delta: Math.max(1, delta) };
   if (turn.rose) delta = Math.max(1, delta);
   if (turn.rose || freshSuccess > 0) return { verdict: "advanced", delta };
-  if (freshError > 0 || turn.failedClaim) return { verdict: "failed", delta };
+  if (freshError > 0) return { verdict: "failed", delta };
   const classes = new Set(turn.actions.map((action) => action.class));
   if (classes.has("unknown")) return { verdict: "unknown", delta };
   if (classes.has("refused")) return { verdict: "refused", delta };

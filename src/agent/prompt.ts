@@ -10,6 +10,16 @@ import type { Check, TaskContract } from "../wire/payload.ts";
 /** What marks the harness's own words in the conversation. */
 const MARK = "[agentd]";
 
+/** A stranger's text that cannot pass for the runtime's. */
+export function withoutMark(text: string): string {
+  return text.includes(MARK) ? text.replaceAll(MARK, "[agentd?]") : text;
+}
+
+/** Whether a text is the runtime's own: only where no stranger's text can stand. */
+export function isOwnWord(text: string): boolean {
+  return text.startsWith(MARK);
+}
+
 export interface SystemFacts {
   task: TaskContract;
   limits: Limits;

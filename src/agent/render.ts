@@ -3,7 +3,7 @@
 import { clip, toWellFormed } from "../core/text.ts";
 import type { Message, Part } from "../ports/model.ts";
 import type { Observation } from "./observation.ts";
-import { classHeader } from "./prompt.ts";
+import { classHeader, withoutMark } from "./prompt.ts";
 
 /** The parts of an observation, its class and facts before the first text. */
 export function renderObservation(observation: Observation): Part[] {
@@ -37,7 +37,7 @@ export function renderObservation(observation: Observation): Part[] {
                 artifact: observation.excerpt.artifact,
               }),
             })
-          }\n${observation.message}`,
+          }\n${withoutMark(observation.message)}`,
         ),
       }];
     case "unknown":
@@ -51,7 +51,7 @@ function withHeader(header: string, parts: readonly Part[]): Part[] {
   const first = parts[0];
   if (first?.type === "text") {
     return [
-      { type: "text", text: toWellFormed(`${header}\n${first.text}`) },
+      { type: "text", text: `${header}\n${withoutMark(toWellFormed(first.text))}` },
       ...parts.slice(1).map(sound),
     ];
   }
@@ -59,7 +59,7 @@ function withHeader(header: string, parts: readonly Part[]): Part[] {
 }
 
 function sound(part: Part): Part {
-  return part.type === "text" ? { type: "text", text: toWellFormed(part.text) } : part;
+  return part.type === "text" ? { type: "text", text: withoutMark(toWellFormed(part.text)) } : part;
 }
 
 /** The message that answers a call: a tool message, or a user message in JSON mode. */

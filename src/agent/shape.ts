@@ -27,8 +27,6 @@ export interface Shaped {
   bytes: number;
 }
 
-/** Media of one result that are carried to the model; what is over it is described. */
-const MEDIA_BYTES_MAX = 2 * 1024 * 1024;
 /** Noise is masked in this much of a content; what follows counts as it is. */
 const MASKED_CHARS_MAX = 256 * 1024;
 const WHY_CHARS_MAX = 1_000;
@@ -40,7 +38,7 @@ export async function shapeResult(
   result: Outcome<ToolResult, ToolFailure>,
 ): Promise<Shaped> {
   if (!result.ok) return await shapeFailure(deps, call, result.failure);
-  const { text, media, structured } = readParts(deps, result.value);
+  const { text, media, structured } = readParts(deps, result.value, call.mediaBytesMax);
   const bytes = byteLength(text) + media.reduce((sum, part) => sum + part.data.length, 0);
   const digest = await digestContent(deps, text, media);
   const cut = headAndTail(text, call.showBytesMax);
@@ -78,13 +76,14 @@ export async function shapeResult(
 function readParts(
   deps: ShapeDeps,
   result: ToolResult,
+  mediaBytesMax: number,
 ): { text: string; media: Exclude<Part, { type: "text" }>[]; structured: JsonObject | null } {
   const texts: string[] = [];
   const media: Exclude<Part, { type: "text" }>[] = [];
   let mediaBytes = 0;
   for (const part of result.parts) {
     if (part.type === "text") texts.push(part.text);
-    else if ((mediaBytes += part.data.length) <= MEDIA_BYTES_MAX) media.push(part);
+    else if ((mediaBytes += part.data.length) <= mediaBytesMax) media.push(part);
     else {texts.push(
         `[${part.type} ${part.mimeType}, ${part.data.length} bytes of base64, too large to show]`,
       );}

@@ -25,6 +25,7 @@ const planned = (effect: PlannedCall["effect"] = "side_effect"): PlannedCall => 
   arguments: { n: 1 },
   effect,
   showBytesMax: 1024,
+  mediaBytesMax: 2 * 1024 * 1024,
 });
 const answer = (
   parts: Part[],

@@ -81,6 +81,8 @@ export interface Turn {
   parallel: boolean;
   /** Calls that are executed. */
   executed: number;
+  /** Bytes that their results may show together, for the budget's sake. */
+  roomBytes: number;
   /** The reply was a JSON action. */
   viaJson: boolean;
   invalid: string | null;
@@ -149,6 +151,10 @@ export interface AgentState {
   shortened: boolean;
   /** Why the coming call may only answer; null if it may act. */
   last: string | null;
+  /** The step that was announced as the last. */
+  lastStep: number;
+  /** Tokens of the longest reply so far. */
+  replyTokensMax: number;
   contextHash: string;
   children: Map<string, Child>;
   /** Subagents that ended since the last turn. */
@@ -211,6 +217,8 @@ export function initialState(): AgentState {
     compactions: 0,
     shortened: false,
     last: null,
+    lastStep: 0,
+    replyTokensMax: 0,
     contextHash: "",
     children: new Map(),
     ended: [],

@@ -21,29 +21,33 @@ export function takeReply(
   const { counters, model } = state;
   recordUsage(counters, event.usage, model.prices);
   counters.steps++;
-  state.lastPrompt = { tokens: event.usage.tokensIn, bytes: promptBytes(state) };
+  // An endpoint that reports no prompt has measured none.
+  state.lastPrompt = event.usage.tokensIn > 0
+    ? { tokens: event.usage.tokensIn, bytes: promptBytes(state) }
+    : null;
+  state.replyTokensMax = Math.max(state.replyTokensMax, event.usage.tokensOut);
   state.compactions = 0;
   state.shortened = false;
   const turn = openTurn(state, event);
   state.turn = turn;
   if (event.text.trim() !== "") state.lastText = event.text;
-  const proposal = readProposal(event, {
+  const { carried } = state;
+  state.carried = null;
+  // A reply that was cut is read together with its continuation.
+  const text = (carried ?? "") + event.text;
+  if (carried !== null) state.lastText = text;
+  const proposal = readProposal({ ...event, text }, {
     tools: state.tools,
     configured: model.tool_mode,
     mode: state.toolMode,
     step: turn.step,
   });
-  const carried = state.carried;
-  state.carried = null;
   switch (proposal.kind) {
     case "calls":
       turn.viaJson = proposal.viaJson;
       return planCalls(state, turn, proposal.calls, out);
-    case "final": {
-      const text = carried === null ? proposal.text : carried + proposal.text;
-      if (carried !== null) state.lastText = text;
-      return verifyClaim(state, turn, text, proposal.value, out);
-    }
+    case "final":
+      return verifyClaim(state, turn, proposal.text, proposal.value, out);
     case "refused":
       turn.refusal = proposal.reason;
       return "finish";
@@ -70,6 +74,7 @@ function openTurn(state: AgentState, event: EventOf<"model.answered">): Turn {
     calls: [],
     parallel: false,
     executed: 0,
+    roomBytes: 0,
     viaJson: false,
     invalid: null,
     claim: null,

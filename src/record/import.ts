@@ -154,7 +154,6 @@ async function judgeOne(
     freshChecks: { passed: 0, failed: 0 },
     rose: false,
     accepted: turn.calls.length === 0 && turn.text.trim() !== "",
-    failedClaim: false,
     invalid: turn.calls.length === 0 && turn.text.trim() === "",
     polled: false,
     freshChildren: 0,

@@ -1,7 +1,7 @@
 /** Executes the runtime's own tools: resources, artifacts, notes, subagents, subscriptions. */
 
 import type { JsonObject } from "../core/json.ts";
-import type { Outcome } from "../core/outcome.ts";
+import { type Outcome, success } from "../core/outcome.ts";
 import { NOTES_BYTES_MAX } from "../core/limits.ts";
 import { parseDurationMs } from "../core/units.ts";
 import { renderResource } from "../agent/catalogue.ts";
@@ -13,6 +13,14 @@ import type { Resource, ToolFailure, ToolResult, ToolsPort } from "../ports/tool
 import type { ChildEnd } from "../wire/control.ts";
 import { domainError, refuse, type SelfToolAnswer, text, wordsOf } from "./answer.ts";
 import { Children } from "./children.ts";
+import {
+  fitLines,
+  matchesInText,
+  pageBytes,
+  pageOfText,
+  renderMatches,
+  renderPage,
+} from "./paging.ts";
 
 export interface SelfToolDeps {
   tools: ToolsPort;
@@ -28,6 +36,8 @@ export interface SelfToolDeps {
 }
 
 const PAGE_LINES = 100;
+/** The artifact that is no file: every action of the run, read from the record. */
+const LEDGER_ID = "ledger";
 
 /** The self tools of one agent. */
 export class SelfToolHost {
@@ -39,15 +49,20 @@ export class SelfToolHost {
     this.children = new Children(deps);
   }
 
-  /** Runs one call whose arguments have passed its schema. */
-  async call(name: string, args: JsonObject, signal: AbortSignal): Promise<SelfToolAnswer> {
+  /** Runs one call whose arguments have passed its schema; pages keep within what will be shown. */
+  async call(
+    name: string,
+    args: JsonObject,
+    signal: AbortSignal,
+    showBytesMax: number,
+  ): Promise<SelfToolAnswer> {
     switch (name) {
       case "resource_list":
-        return text(this.#listResources(args));
+        return text(this.#listResources(args, showBytesMax));
       case "resource_read":
         return { result: await this.#readResource(args, signal) };
       case "artifact_read":
-        return this.#readArtifact(args);
+        return this.#readArtifact(args, showBytesMax);
       case "note_write":
         return this.#writeNote(String(args.text));
       case "note_read":
@@ -73,7 +88,7 @@ export class SelfToolHost {
     this.children.ended(end);
   }
 
-  #listResources(args: JsonObject): string {
+  #listResources(args: JsonObject, showBytesMax: number): string {
     const prefix = typeof args.prefix === "string" ? args.prefix : "";
     const query = typeof args.query === "string" ? args.query.toLowerCase() : "";
     const from = Number(args.cursor ?? 0) || 0;
@@ -81,11 +96,13 @@ export class SelfToolHost {
       resource.uri.startsWith(prefix) &&
       `${resource.uri}\n${resource.name}\n${resource.description}`.toLowerCase().includes(query)
     );
-    const page = found.slice(from, from + PAGE_LINES).map(renderResource);
-    if (page.length === 0) {
+    if (found.length === 0) {
       return `no resource matches; there are ${this.#deps.resources().length} in all`;
     }
-    const next = from + PAGE_LINES;
+    if (from >= found.length) return `nothing at this cursor; ${found.length} match in all`;
+    const lines = found.slice(from, from + PAGE_LINES).map(renderResource);
+    const page = fitLines(lines, pageBytes(showBytesMax, undefined));
+    const next = from + page.length;
     if (next < found.length) {
       page.push(`${found.length - next} more: cursor ${JSON.stringify(String(next))}`);
     }
@@ -101,32 +118,23 @@ export class SelfToolHost {
     return await this.#deps.tools.readResource(server, String(args.uri), signal);
   }
 
-  #readArtifact(args: JsonObject): SelfToolAnswer {
+  #readArtifact(args: JsonObject, showBytesMax: number): SelfToolAnswer {
     const id = String(args.id);
-    if (id === "ledger") return text(pageOf(this.#deps.ledger(), args));
+    const { artifacts, ledger } = this.#deps;
     if (typeof args.pattern === "string") {
-      const found = this.#deps.artifacts.search(id, args.pattern);
-      if (!found.ok) return domainError(found.failure.message);
-      const { matches, found: count, total } = found.value;
-      const lines = matches.map((match) =>
-        `line ${match.line}, offset ${match.offset}: ${match.text}`
-      );
-      const more = count > matches.length ? [`${count - matches.length} more lines match`] : [];
-      return text(
-        [`${count} of its lines match (${total} bytes in all)`, ...lines, ...more].join("\n"),
-      );
+      const found = id === LEDGER_ID
+        ? success(matchesInText(ledger(), args.pattern))
+        : artifacts.search(id, args.pattern);
+      return found.ok
+        ? text(renderMatches(found.value, showBytesMax))
+        : domainError(found.failure.message);
     }
     const offset = typeof args.offset === "number" ? args.offset : 0;
-    const length = typeof args.length === "number" ? args.length : undefined;
-    const page = this.#deps.artifacts.read(id, offset, length);
-    if (!page.ok) return domainError(page.failure.message);
-    const { value } = page;
-    const next = value.next === null ? "the end" : `next offset ${value.next}`;
-    return text(
-      `bytes ${value.offset} to ${
-        value.offset + value.bytes
-      } of ${value.total}, ${next}\n${value.text}`,
-    );
+    const length = pageBytes(showBytesMax, args.length);
+    const page = id === LEDGER_ID
+      ? success(pageOfText(ledger(), offset, length))
+      : artifacts.read(id, offset, length);
+    return page.ok ? text(renderPage(page.value)) : domainError(page.failure.message);
   }
 
   #writeNote(note: string): SelfToolAnswer {
@@ -171,18 +179,4 @@ export class SelfToolHost {
 
 function awaitMs(args: JsonObject): number | null {
   return typeof args.timeout === "string" ? parseDurationMs(args.timeout) ?? null : null;
-}
-
-/** A part of a text by offset and length, or the lines that hold a pattern. */
-function pageOf(whole: string, args: JsonObject): string {
-  if (typeof args.pattern === "string") {
-    const needle = args.pattern.toLowerCase();
-    return whole.split("\n").filter((line) => line.toLowerCase().includes(needle)).slice(
-      0,
-      PAGE_LINES,
-    ).join("\n");
-  }
-  const offset = typeof args.offset === "number" ? args.offset : 0;
-  const length = typeof args.length === "number" ? args.length : 16_384;
-  return whole.slice(offset, offset + length);
 }

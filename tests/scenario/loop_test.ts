@@ -76,9 +76,9 @@ const ROWS: [string, Scenario, string[]][] = [
     check: () => [missing()],
   }, [
     "1 failed 1 idle 0",
-    "2 failed 0 idle 1",
-    "3 failed 0 idle 2",
-    "4 failed 0 idle 3",
+    "2 repeated 0 idle 1",
+    "3 repeated 0 idle 2",
+    "4 repeated 0 idle 3",
     "stalled (idle)",
   ]],
   ["a failing claim in ever new words is stalled at turn 4", {
@@ -87,9 +87,9 @@ const ROWS: [string, Scenario, string[]][] = [
     check: () => [missing()],
   }, [
     "1 failed 1 idle 0",
-    "2 failed 0 idle 1",
-    "3 failed 0 idle 2",
-    "4 failed 0 idle 3",
+    "2 repeated 0 idle 1",
+    "3 repeated 0 idle 2",
+    "4 repeated 0 idle 3",
     "stalled (idle)",
   ]],
   ["prose that changes around the same failing call is still stalled", {
