@@ -25,6 +25,7 @@ import {
   stopReason,
 } from "./mode.ts";
 import { Metrics } from "./metrics.ts";
+import { RecordCounts } from "./record_counts.ts";
 
 /** Effects that a daemon needs. */
 export interface DaemonPorts {
@@ -67,6 +68,7 @@ export class Daemon {
   /** Why the daemon ended early, for people. */
   message = "";
   readonly #startedMs: number;
+  readonly #records: RecordCounts;
   readonly #running = new Set<Stoppable>();
   readonly #waiters = new Set<() => void>();
   readonly #cancels: Cancel[] = [];
@@ -84,6 +86,7 @@ export class Daemon {
     this.settings = settings;
     this.ports = ports;
     this.#startedMs = ports.clock.monotonicMs();
+    this.#records = new RecordCounts(ports, this.metrics);
   }
 
   /** Why nothing more is started; null while the daemon goes on. */
@@ -156,6 +159,9 @@ export class Daemon {
         this.#iterations++;
         this.metrics.set("inflight", this.#inflight);
         this.metrics.countEnd(end.result, clock.monotonicMs() - startedMs);
+        if (this.settings.listen !== null) {
+          void this.#records.count(`${this.settings.runDirectory}/${end.runId}`);
+        }
         this.#judge(end.result);
         this.ports.report(end, { startedWallMs, endedWallMs: clock.wallMs() });
         this.evaluate();

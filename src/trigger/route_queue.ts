@@ -106,8 +106,14 @@ export function placeOf(change: Pick<Change, "server" | "uri">): string {
 /**
  * Takes a change in. `refused`: dropped or no room, counted; the source may be told. A change of a
  * URI that is already waiting merges into it: newest wins, and `changed` wins over `possibly`.
+ * `kept`: it was taken in before a restart, and so finds room whatever the capacity.
  */
-export function enqueue(queue: RouteQueue, change: Change, nowMs: number): "taken" | "refused" {
+export function enqueue(
+  queue: RouteQueue,
+  change: Change,
+  nowMs: number,
+  kept = false,
+): "taken" | "refused" {
   queue.counts.received++;
   const place = placeOf(change);
   const host = change.runId === null ? queue.places.get(place) : undefined;
@@ -124,7 +130,7 @@ export function enqueue(queue: RouteQueue, change: Change, nowMs: number): "take
     notBeforeMs: 0,
     attempts: 0,
   };
-  if (queue.waiting.length >= queue.route.cap) return overflow(queue, entry, place, nowMs);
+  if (queue.waiting.length >= queue.route.cap && !kept) return overflow(queue, entry, place, nowMs);
   append(queue, queue.waiting, entry);
   return "taken";
 }

@@ -236,6 +236,15 @@ Deno.test("RouteQueue: a possibly changed that changes is changed, and stays so"
   assert.deepEqual(pendingChanges(queue), [change("a", "changed")]);
 });
 
+Deno.test("RouteQueue: what was kept over a restart finds room, whatever the policy", () => {
+  for (const overflow of ["coalesce", "drop_oldest", "drop_newest", "block"] as const) {
+    const queue = openQueue({ ...SPAWN, overflow });
+    for (let i = 0; i < SPAWN.cap * 2; i++) enqueue(queue, request(`r${i}`), 0, true);
+    assert.equal(queueDepth(queue), SPAWN.cap * 2);
+    assert.equal(Object.values(queue.counts.dropped).reduce((sum, n) => sum + n, 0), 0);
+  }
+});
+
 Deno.test("RouteQueue: one delivery tells of a bounded number of URIs, the next of the rest", () => {
   const queue = openQueue({ ...CONTINUE, cap: 1 });
   const count = DELIVERY_URIS_MAX * 2 + 1;

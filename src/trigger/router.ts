@@ -108,13 +108,14 @@ export function accept(
   router: Router,
   change: Change,
   nowMs: number,
+  kept = false,
 ): "taken" | "refused" | "unrouted" {
   const owner = ownerOf(router, change);
   if (owner === null) {
     router.unrouted++;
     return "unrouted";
   }
-  return enqueue(owner.queue, change, nowMs);
+  return enqueue(owner.queue, change, nowMs, kept);
 }
 
 /** Everything that may be handed over now. Each must be ended by {@link settle}. */

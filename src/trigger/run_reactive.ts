@@ -108,7 +108,7 @@ export class Reactive {
         addDynamicRoute(this.#router, server, uri, name, DEBOUNCE_MS, CAP);
       }
     }
-    for (const change of deps.state.pending) this.#accept(change);
+    for (const change of deps.state.pending) this.#accept(change, true);
   }
 
   /** Whether subscriptions were ever in place. */
@@ -262,11 +262,11 @@ export class Reactive {
     daemon.nudge();
   }
 
-  #accept(change: Change): "taken" | "refused" | "unrouted" {
+  #accept(change: Change, kept = false): "taken" | "refused" | "unrouted" {
     const { daemon } = this.#deps;
     const owner = ownerOf(this.#router, change);
     const droppedBefore = owner === null ? 0 : droppedOf(owner.queue.counts);
-    const taken = accept(this.#router, change, daemon.ports.clock.monotonicMs());
+    const taken = accept(this.#router, change, daemon.ports.clock.monotonicMs(), kept);
     if (owner === null || droppedOf(owner.queue.counts) > droppedBefore) {
       const reason = owner === null ? "unrouted" : owner.queue.route.overflow;
       daemon.metrics.add("skipped", 1, reason);
