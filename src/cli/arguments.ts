@@ -11,6 +11,8 @@ export interface ParsedArguments {
   command: Command;
   /** Whether the command was named, and not only the default. */
   named: boolean;
+  /** What follows `--` is an instruction, whatever it looks like. */
+  literal: boolean;
   help: boolean;
   version: boolean;
   /** Texts by option name, one per occurrence; a switch without a value is {@link BARE}. */
@@ -31,6 +33,7 @@ export async function parseArguments(argv: readonly string[]): Promise<ParsedArg
   const parsed: ParsedArguments = {
     command,
     named,
+    literal: rest.includes("--"),
     help: false,
     version: false,
     texts: {},
@@ -191,7 +194,7 @@ function checkOperands(parsed: ParsedArguments): void {
   }
   // One word that is nearly a command is more likely a slip than a task.
   const only = operands[0];
-  if (named || only === undefined || /\s/.test(only)) return;
+  if (named || only === undefined || /\s/.test(only) || parsed.literal) return;
   const near = nearest(only, COMMANDS.map((each) => each.name));
   if (near !== undefined) {
     parsed.problems.push(

@@ -28,6 +28,7 @@ Deno.test("parseArguments: commands, options and operands, in any order", async 
     [["run", "-oout", "x"], "run", { output_file: ["out"] }, ["x"]],
     [["run", "--check", "--help", "x"], "run", { check: ["--help"] }, ["x"]],
     [["run", "--temperature", "-1", "x"], "run", { temperature: ["-1"] }, ["x"]],
+    [["--", "validte"], "run", {}, ["validte"]],
     [["run", "--", "--max-steps"], "run", {}, ["--max-steps"]],
     [["resume", "last", "--max-steps", "+20"], "resume", { max_steps: ["+20"] }, ["last"]],
     [["replay", "R", "--until", "3", "--show", "context"], "replay", {

@@ -44,8 +44,10 @@ export function handOver(
   const text = settings.output === "json"
     ? JSON.stringify(resultObject(end, code)) + "\n"
     : resultText(end.result);
+  // No result: what a file held before is worth more than nothing.
+  if (text === "") return code;
   if (outputFile === null) {
-    if (text !== "") ports.terminal.writeOut(text);
+    ports.terminal.writeOut(text);
     return code;
   }
   const written = ports.files.writeAtomic(outputFile, text);

@@ -39,7 +39,7 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
   const model = readModel(reading);
   const { mode, trigger } = await readTrigger(reading, names, task.instruction !== "");
   const directories = readDirectories(reading);
-  const tools = readTools(reading);
+  const tools = readTools(reading, names);
   const refused = reading.on("allow_trifecta") ? null : input.judge?.(servers, tools) ?? null;
   if (refused !== null) reading.report(reading.where("allow_trifecta"), undefined, refused);
   const settings: Settings = {

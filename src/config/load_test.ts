@@ -293,6 +293,11 @@ const rows: [given: Surroundings, line: string][] = [
     "another name",
   ],
   [
+    flags({ mcp: ["self=x"] }),
+    '--mcp self: the server name "self" is taken: it is that of the agent\'s own tools; give it ' +
+    "another name",
+  ],
+  [
     flags({ allow_read: [""] }),
     "--allow-read: an empty list; leave =LIST out to allow everything",
   ],

@@ -29,6 +29,12 @@ const NONE: PermissionSet = {
   import: false,
 };
 
+/** Names that mean something else where servers are named. */
+const TAKEN: Readonly<Record<string, string>> = {
+  file: "--subscribe file:GLOB watches files",
+  self: "it is that of the agent's own tools",
+  trigger: "it is that of POST /trigger/NAME",
+};
 /** What a credential is in the effective configuration. */
 const MASKED = "***";
 
@@ -96,11 +102,12 @@ export function readServers(reading: Reading, allow: PermissionSet): ServerSetti
       );
     }
   }
-  if (isObject(declared) && Object.hasOwn(declared, "file")) {
+  for (const [name, why] of Object.entries(TAKEN)) {
+    if (!isObject(declared) || !Object.hasOwn(declared, name)) continue;
     reading.report(
-      reading.where("mcp", "file"),
-      "file",
-      'the server name "file" is taken: --subscribe file:GLOB watches files',
+      reading.where("mcp", name),
+      name,
+      `the server name ${JSON.stringify(name)} is taken: ${why}`,
       "give it another name",
     );
   }

@@ -113,3 +113,16 @@ Deno.test("loadSettings: removals alone take away from everything", async () => 
     assert.deepEqual(settings.tools.grant, grant);
   }
 });
+
+Deno.test("loadSettings: a grant that names no server is mentioned", async () => {
+  const flags = {
+    instruction: ["x"],
+    mcp: ["docs=true"],
+    tools: ["dosc/*", "docs/*", "*", "!x/y"],
+  };
+  const { notices } = await load({ flags });
+  assert.deepEqual(notices, [
+    '--tools: "dosc/*" names no server; did you mean docs?',
+    '--tools: "!x/y" names no server; there are: docs',
+  ]);
+});

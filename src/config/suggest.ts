@@ -31,7 +31,7 @@ export function nearest(written: string, known: Iterable<string>): string | unde
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const name of known) {
-    const allowed = Math.min(3, Math.max(1, Math.floor(name.length / 3)));
+    const allowed = Math.min(3, Math.floor(name.length / 3));
     if (Math.abs(name.length - written.length) > allowed) continue;
     const distance = editDistance(written.toLowerCase(), name.toLowerCase());
     if (distance <= allowed && distance < bestDistance) {

@@ -5,11 +5,12 @@ import { isObject, type Json } from "../core/json.ts";
 import type { Leg, ToolRule, ToolSettings } from "../wire/payload.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import { parseRate } from "./shape.ts";
+import { didYouMean } from "./suggest.ts";
 
 const TOOL_TIMEOUT_MS = 60_000;
 
-/** Reads the tools' settings. */
-export function readTools(reading: Reading): ToolSettings {
+/** Reads the tools' settings; `servers`: names that a grant may mention. */
+export function readTools(reading: Reading, servers: readonly string[]): ToolSettings {
   const written = reading.get("tool_rules");
   const entries = Object.entries(isObject(written) ? written : {});
   if (entries.length > TOOL_RULES_MAX) {
@@ -26,7 +27,15 @@ export function readTools(reading: Reading): ToolSettings {
   });
   const grant = reading.texts("tools");
   grant.forEach((glob, index) => {
-    checkGlob(reading, glob.replace(/^!/, ""), reading.where("tools", String(index)));
+    const where = reading.where("tools", String(index));
+    checkGlob(reading, glob.replace(/^!/, ""), where);
+    const server = glob.replace(/^!/, "").split("/")[0]!;
+    if (/[*?]/.test(server) || servers.includes(server)) return;
+    reading.input.notice(
+      `${where}: ${JSON.stringify(glob)} names no server; ${
+        didYouMean(server, servers) || `there are: ${servers.join(", ") || "none"}`
+      }`,
+    );
   });
   // Removals alone take away from everything; they do not grant nothing.
   const positive = grant.some((glob) => !glob.startsWith("!"));
