@@ -6,11 +6,17 @@ import type { Endpoint } from "../wire/payload.ts";
 import { NO_MODEL, NO_MODEL_ADVICE } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
 
+/** The effects of looking. */
+export type ModelPorts = Pick<CliPorts, "clock" | "http" | "terminal">;
+
 /**
  * The settings with those endpoints alone that are there; null, which is told, if all were only
  * hoped for and none answers. Where an endpoint was configured, nothing is asked.
  */
-export async function findModel(ports: CliPorts, settings: Settings): Promise<Settings | null> {
+export async function findModel<Found extends Pick<Settings, "model">>(
+  ports: ModelPorts,
+  settings: Found,
+): Promise<Found | null> {
   const { endpoints } = settings.model;
   if (!endpoints.every((endpoint) => endpoint.probe)) return settings;
   const answers = await Promise.all(endpoints.map((endpoint) => isThere(ports, endpoint)));
@@ -25,7 +31,7 @@ export async function findModel(ports: CliPorts, settings: Settings): Promise<Se
 }
 
 /** A server that lists its models; something else on its port does not. */
-async function isThere(ports: CliPorts, endpoint: Endpoint): Promise<boolean> {
+async function isThere(ports: ModelPorts, endpoint: Endpoint): Promise<boolean> {
   const stop = new AbortController();
   const cancel = ports.clock.after(PROBE_TIMEOUT_MS, () => stop.abort());
   const url = `${endpoint.url}/models`;
