@@ -9,9 +9,17 @@ export interface Endpoint {
   close(): Promise<void>;
 }
 
+/** A reply: words, or calls of tools by their wire names. */
+export interface Say {
+  text?: string;
+  calls?: { name: string; arguments: object }[];
+}
+
 /** What the endpoint does in one run. */
 export interface Plan {
   calls: number;
+  /** Answers by itself; the rest of the plan is not used. `task`: the first words of the user. */
+  say?: (task: string, replies: number) => Say | Promise<Say>;
   /** Asked of the tool: how many bytes its answers have beside the number. */
   bytes?: number;
   /** Called before request `n` (from 1) is answered: everything else stands still meanwhile. */
@@ -20,7 +28,7 @@ export interface Plan {
 
 interface ChatRequest {
   stream?: boolean;
-  messages: unknown[];
+  messages: { role: string; content: unknown }[];
   tools?: { function: { name: string } }[];
 }
 
@@ -36,6 +44,20 @@ export function startEndpoint(): Endpoint {
     const body = JSON.parse(text) as ChatRequest;
     const tool = body.tools?.find((entry) => entry.function.name.endsWith("echo"))?.function.name;
     const usage = { prompt_tokens: Math.ceil(text.length / 4), completion_tokens: 20 };
+    if (plan.say) {
+      const first = body.messages.find((message) => message.role === "user");
+      const task = typeof first?.content === "string" ? first.content : JSON.stringify(first);
+      const own = body.messages.filter((message) => message.role === "assistant").length;
+      const { text = null, calls = [] } = await plan.say(task, own);
+      const wire = calls.map((call, index) => ({
+        id: `call_${own}_${index}`,
+        type: "function",
+        function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+      }));
+      return wire.length > 0
+        ? reply(body, { content: text, tool_calls: wire }, "tool_calls", usage)
+        : reply(body, { content: text }, "stop", usage);
+    }
     // A request without the tool asks for a summary; it is no turn.
     if (tool === undefined) return reply(body, { content: "Counted so far." }, "stop", usage);
     count++;

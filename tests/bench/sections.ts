@@ -1,61 +1,16 @@
-/** The sections of the bench. Each prints its own lines. */
+/** The sections of the bench; start, one turn, a hundred turns and memory are here. */
 
-import type { Endpoint } from "./endpoint.ts";
-import { type Ending, finish, median, type Reading, readTree, start, sum } from "./measure.ts";
+import { type Bench, isOurs, readAt, runArguments, startAgentd, startBare } from "./bench.ts";
+import { measureChildren, waitingHello } from "./children.ts";
+import { measureDaemons } from "./daemons.ts";
+import { measureAssembly, measureCompaction, measureLong } from "./long.ts";
+import { type Ending, finish, median, type Reading, start, sum } from "./measure.ts";
 import { heading, report } from "./report.ts";
-import type { Programs } from "./setup.ts";
-
-/** What a section works with. */
-export interface Bench {
-  programs: Programs;
-  endpoint: Endpoint;
-}
 
 const START_ROUNDS = 21;
 const RUN_ROUNDS = 11;
 const TURN_ROUNDS = 5;
 const TURNS = 100;
-
-/** Whether a process is agentd's own, or the bare script; not the tool server that it started. */
-const isOurs = (reading: Reading): boolean =>
-  !/^\S*node \S*\/tool_server\.mjs/.test(reading.command);
-
-let runs = 0;
-
-/** Arguments of one run against the bench's endpoint and tool server. */
-function runArguments(bench: Bench, extra: string[] = []): string[] {
-  return [
-    "run",
-    "--intelligence",
-    bench.endpoint.url,
-    "--model",
-    "bench",
-    "--mcp",
-    `bench=node ${bench.programs.scripts}/tool_server.mjs`,
-    "--run-dir",
-    bench.programs.scratch,
-    "--run-id",
-    `bench-${++runs}`,
-    "--max-steps",
-    "3000",
-    "--max-calls",
-    "3000",
-    "--max-tokens",
-    "1000000000",
-    ...extra,
-    "Count.",
-  ];
-}
-
-const startAgentd = (bench: Bench, extra: string[] = []) =>
-  start(bench.programs.agentd, runArguments(bench, ["--quiet", ...extra]));
-
-const startBare = (bench: Bench) =>
-  start("node", [
-    `${bench.programs.scripts}/bare.mjs`,
-    bench.endpoint.url,
-    `${bench.programs.scripts}/tool_server.mjs`,
-  ]);
 
 /** Wall times of two programs, run in turns so that the machine's moods hit both. */
 async function race(
@@ -122,27 +77,6 @@ async function measureOneTurn(bench: Bench): Promise<void> {
     console.log(`  ${at}  ${comp}  ${event}${dur_ms === undefined ? "" : ` (${dur_ms} ms)`}`);
   }
   console.log(`  ${String(endedMs - startedMs).padStart(6)}  ended`);
-}
-
-/** Readings of a whole tree while the endpoint holds back its answer to certain requests. */
-async function readAt(
-  bench: Bench,
-  moments: readonly number[],
-  plan: { calls: number; bytes?: number },
-  run: (bench: Bench) => { pid: number; ended: Promise<Ending> },
-): Promise<{ readings: Map<number, Reading[]>; ending: Ending }> {
-  const readings = new Map<number, Reading[]>();
-  let pid = 0;
-  bench.endpoint.reset({
-    ...plan,
-    async before(n) {
-      if (moments.includes(n)) readings.set(n, await readTree(pid));
-    },
-  });
-  const running = run(bench);
-  pid = running.pid;
-  const ending = await finish(running);
-  return { readings, ending };
 }
 
 /** CPU per turn: the whole run, without its start, around turn 20, around turn 100. */
@@ -216,23 +150,12 @@ async function measureTurns(bench: Bench): Promise<void> {
 }
 
 async function measureMemory(bench: Bench, tree: Reading[]): Promise<void> {
-  const hello = new Deno.Command(bench.programs.hello, {
-    args: ["wait"],
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const reader = hello.stdout.getReader();
-  await reader.read();
-  const [reading] = await readTree(hello.pid);
-  await hello.stdin.close();
-  reader.releaseLock();
-  await hello.stdout.cancel();
-  await hello.status;
+  const hello = await waitingHello(bench);
   report({
     what: "peak memory of the supervisor",
     value: tree[0]!.peakMiB,
     unit: "MiB",
-    base: { what: "compiled hello-world", value: reading!.peakMiB },
+    base: { what: "compiled hello-world", value: hello.peakMiB },
     goal: 1.3,
   });
   report({
@@ -255,4 +178,9 @@ export const SECTIONS: Record<string, (bench: Bench) => Promise<void>> = {
   start: measureStart,
   one: measureOneTurn,
   turns: measureTurns,
+  long: measureLong,
+  assembly: measureAssembly,
+  compaction: measureCompaction,
+  children: measureChildren,
+  daemons: measureDaemons,
 };

@@ -1,0 +1,125 @@
+/** Long runs: cost of a turn at 20, 200 and 2,000 turns, memory over them, levers of the context. */
+
+import {
+  contextHash,
+  projectMessages,
+  pushMessage,
+  startTranscript,
+} from "../../src/agent/context.ts";
+import { type Bench, isOurs, readAt, runArguments, startAgentd } from "./bench.ts";
+import { finish, median, start, sum } from "./measure.ts";
+import { heading, report } from "./report.ts";
+
+const LONG_TURNS = 2_000;
+const RESULT_BYTES = 16 * 1024;
+
+/** 2,000 turns with a result of 16 KiB each. */
+export async function measureLong(bench: Bench): Promise<void> {
+  heading(`${LONG_TURNS} turns with 16 KiB results`);
+  const windows: [name: number, from: number, to: number][] = [
+    [20, 11, 31],
+    [100, 61, 141],
+    [200, 161, 241],
+    [2_000, 1_801, 2_001],
+  ];
+  const moments = new Set(windows.flatMap(([, from, to]) => [from, to]));
+  for (let n = 101; n <= LONG_TURNS; n += 100) moments.add(n);
+  const { readings } = await readAt(
+    bench,
+    [...moments],
+    { calls: LONG_TURNS, bytes: RESULT_BYTES },
+    (bench) => startAgentd(bench, ["--deadline", "30m"]),
+  );
+  const cpu = (n: number) => sum(readings.get(n)!, "cpuMs", isOurs);
+  const cost = new Map(
+    windows.map(([name, from, to]) => [name, (cpu(to) - cpu(from)) / (to - from)]),
+  );
+  for (const turn of [20, 200]) {
+    report({ what: `CPU per turn around turn ${turn}`, value: cost.get(turn)!, unit: "ms" });
+  }
+  report({
+    what: `CPU per turn around turn ${LONG_TURNS}`,
+    value: cost.get(2_000)!,
+    unit: "ms",
+    base: { what: "around turn 100", value: cost.get(100)! },
+    goal: 1.2,
+  });
+  const peak = (from: number, to: number) =>
+    Math.max(
+      ...[...readings].filter(([n]) => n >= from && n <= to).map(([, tree]) =>
+        sum(tree, "residentMiB", isOurs)
+      ),
+    );
+  report({
+    what: "memory of agentd's processes, last quarter",
+    value: peak(1_501, LONG_TURNS),
+    unit: "MiB",
+    base: { what: "second quarter", value: peak(501, 1_000) },
+    goal: 1.1,
+  });
+}
+
+/** Assembling and hashing the context: what a new KiB costs in a conversation of some length. */
+export function measureAssembly(): Promise<void> {
+  heading("Context: assembled and hashed");
+  const text = "line of a result that a tool gave back\n".repeat(RESULT_BYTES / 39);
+  for (const turns of [20, 200, 2_000]) {
+    const transcript = startTranscript([{ type: "text", text: "do it" }]);
+    const add = (n: number) => {
+      const parts = [{ type: "text" as const, text: `${n} ${text}` }];
+      const message = {
+        role: "tool" as const,
+        callId: `c${n}`,
+        name: "a__b",
+        parts,
+        isError: false,
+      };
+      pushMessage(transcript, message, n, null);
+      contextHash("0".repeat(16), transcript);
+      return projectMessages(transcript).length;
+    };
+    for (let n = 0; n < turns; n++) add(n);
+    const startedMs = performance.now();
+    const rounds = 200;
+    for (let n = 0; n < rounds; n++) add(turns + n);
+    const perKiB = (performance.now() - startedMs) / rounds / (text.length / 1024);
+    report({
+      what: `per KiB of new content after ${turns} turns`,
+      value: perKiB * 1000,
+      unit: "µs",
+    });
+  }
+  return Promise.resolve();
+}
+
+/** From the summary's arrival to the request that follows it, as the record tells. */
+export async function measureCompaction(bench: Bench): Promise<void> {
+  heading("Compaction, window of 24,000 tokens");
+  bench.endpoint.reset({ calls: 400, bytes: 4_096 });
+  const args = runArguments(bench, [
+    "--quiet",
+    "--context-window",
+    "24000",
+    "--max-output-tokens",
+    "2000",
+    "--keep-verbatim",
+    "3",
+  ]);
+  const id = args[args.indexOf("--run-id") + 1];
+  await finish(start(bench.programs.agentd, args));
+  const record = await Deno.readTextFile(`${bench.programs.scratch}/${id}/record.jsonl`);
+  const waits: number[] = [];
+  let summaryAt: number | null = null;
+  for (const line of record.trimEnd().split("\n")) {
+    const { type, at, purpose } = JSON.parse(line) as { type: string; at: number; purpose: string };
+    if (type === "summary.made") summaryAt = at;
+    else if (type === "model.requested" && purpose === "turn" && summaryAt !== null) {
+      waits.push(at - summaryAt);
+      summaryAt = null;
+    }
+  }
+  console.log(`  ${waits.length} compactions`);
+  if (waits.length > 0) {
+    report({ what: "time to compact (median)", value: median(waits), unit: "ms" });
+  }
+}
