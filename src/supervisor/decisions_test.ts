@@ -7,7 +7,13 @@ import { hostOf } from "./grant.ts";
 import { parseFromAgent } from "./frames.ts";
 import { planLadder } from "./ladder.ts";
 import { parseOrder } from "./order.ts";
-import { decideRestart, FRESH_RESTARTS, RESTART_PLAN } from "./restart.ts";
+import {
+  FRESH_RESTARTS,
+  noteEnd,
+  refuseStart,
+  RESTART_PLAN,
+  type RestartState,
+} from "./restart.ts";
 
 Deno.test("planLadder: deepest first, all of it within the drain time", () => {
   assert.deepEqual(planLadder([0, 1, 2, 1], 4_500), [
@@ -19,36 +25,39 @@ Deno.test("planLadder: deepest first, all of it within the drain time", () => {
   assert.deepEqual(planLadder([], 1000), []);
 });
 
-Deno.test("decideRestart: waits longer, then opens the circuit; a crash on spawn fails fast", () => {
-  let state = { ...FRESH_RESTARTS };
-  const end = (startedMs: number, endedMs: number) => ({ startedMs, endedMs, reason: "exit 1" });
-  const waits: number[] = [];
-  for (let i = 0; i < RESTART_PLAN.intensityMax; i++) {
-    const [next, decision] = decideRestart(
-      RESTART_PLAN,
-      state,
-      end(i * 5_000, i * 5_000 + 2_000),
-      0.999999,
-    );
-    state = next;
-    assert.ok(decision.restart);
-    waits.push(decision.afterMs);
-  }
-  assert.deepEqual(waits, [199, 399, 799, 1599, 3199]);
-  const [open, last] = decideRestart(RESTART_PLAN, state, end(30_000, 32_000), 0);
-  assert.match(last.restart ? "" : last.why, /5 times within 60 s and ended again: exit 1/);
-  assert.equal(decideRestart(RESTART_PLAN, open, end(900_000, 990_000), 0)[1].restart, false);
-  // A period later the same state would have borne it.
-  assert.equal(decideRestart(RESTART_PLAN, state, end(90_000, 95_000), 0)[1].restart, true);
-
-  let quick = { ...FRESH_RESTARTS };
-  const decisions = [0, 1, 2].map((i) => {
-    const [next, decision] = decideRestart(RESTART_PLAN, quick, end(i * 100, i * 100 + 10), 0);
-    quick = next;
-    return decision;
+Deno.test("noteEnd: bears what the plan bears, opens the circuit for longer each time, closes it", () => {
+  const lived = (startedMs: number, ms: number) => ({
+    startedMs,
+    endedMs: startedMs + ms,
+    reason: "exit 1",
   });
-  assert.deepEqual(decisions.map((decision) => decision.restart), [true, true, false]);
-  assert.match(quick.open!, /crashed 3 times in a row as it started/);
+  let state: RestartState = { ...FRESH_RESTARTS };
+  for (let i = 0; i < RESTART_PLAN.intensityMax; i++) {
+    state = noteEnd(RESTART_PLAN, state, lived(i * 5_000, 2_000), 0.5);
+    assert.equal(refuseStart(state, i * 5_000 + 2_000), null);
+  }
+  const open = noteEnd(RESTART_PLAN, state, lived(30_000, 2_000), 0.999999);
+  assert.match(refuseStart(open, 32_000)!, /circuit is open: it ended 6 times within 60 s: exit 1/);
+  assert.equal(open.open!.untilMs, 32_000 + 29_999);
+  assert.equal(refuseStart(open, open.open!.untilMs), null);
+  // A period later the same history would have been borne.
+  assert.equal(noteEnd(RESTART_PLAN, state, lived(90_000, 5_000), 0).open, null);
+  // A long life makes the next opening a first one.
+  assert.equal(noteEnd(RESTART_PLAN, open, lived(70_000, 60_000), 0).opened, 0);
+});
+
+Deno.test("noteEnd: crashes on spawn fail fast, and at once again after the circuit was open", () => {
+  let state: RestartState = { ...FRESH_RESTARTS };
+  const crash = (at: number) => {
+    state = noteEnd(RESTART_PLAN, state, { startedMs: at, endedMs: at + 10, reason: "exit 2" }, 0);
+    return refuseStart(state, at + 10);
+  };
+  assert.equal(crash(0), null);
+  assert.equal(crash(100), null);
+  assert.match(crash(200)!, /crashed 3 times in a row as it started: exit 2/);
+  const first = state.open!.untilMs - 210;
+  assert.match(crash(100_000)!, /crashed 4 times/);
+  assert.equal(state.open!.untilMs - 100_010, 2 * first);
 });
 
 const objective = "find out";

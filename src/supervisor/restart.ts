@@ -1,77 +1,82 @@
 /**
- * The restart governor of what lives long: warm sessions and watchers, never the root of `once`.
- * Plain data in, a decision out.
+ * The governor of what is started anew after it ended unwanted: warm sessions and watchers, never
+ * the root of `once`. Whoever restarts waits in its own rhythm; this says when it is no use. Plain
+ * data in, plain data out; times are monotonic milliseconds.
  */
 
 import { backoffMs, type BackoffPlan } from "../core/backoff.ts";
 
-/** How many ends are borne, and how long is waited after each. */
+/** How many ends are borne, and how long the circuit stays open after them. */
 export interface RestartPlan {
-  backoff: BackoffPlan;
-  /** So many restarts within the period are borne; the next opens the circuit. */
+  /** So many unwanted ends within the period are borne; the next opens the circuit. */
   intensityMax: number;
   periodMs: number;
-  /** An end sooner than this after a spawn is a crash on spawn. */
+  /** An end sooner than this after its start is a crash on spawn. */
   spawnCrashMs: number;
   /** Crashes on spawn in a row that are borne. */
   spawnCrashesMax: number;
+  /** How long the circuit stays open: longer each time in a row. */
+  cooldown: BackoffPlan;
 }
 
 /** The plan for watchers and warm sessions. */
 export const RESTART_PLAN: RestartPlan = {
-  backoff: { baseMs: 200, capMs: 30_000, attemptsMax: Infinity },
   intensityMax: 5,
   periodMs: 60_000,
   spawnCrashMs: 1_000,
   spawnCrashesMax: 2,
+  cooldown: { baseMs: 30_000, capMs: 600_000, attemptsMax: Infinity },
 };
 
 /** What the governor remembers of one thing that is restarted. */
 export interface RestartState {
-  /** Moments of restarts within the period, oldest first; at most `intensityMax`. */
-  restartsMs: number[];
+  /** Moments of unwanted ends within the period, oldest first; at most `intensityMax`. */
+  endsMs: number[];
   spawnCrashes: number;
-  /** Why there will be no more; null: there may be. */
-  open: string | null;
+  /** Openings in a row. */
+  opened: number;
+  /** While it is open: until when, and why. */
+  open: { untilMs: number; why: string } | null;
 }
 
-/** Nothing was restarted yet. */
+/** Nothing has ended yet. */
 export const FRESH_RESTARTS: Readonly<RestartState> = {
-  restartsMs: [],
+  endsMs: [],
   spawnCrashes: 0,
+  opened: 0,
   open: null,
 };
 
-/** To start it anew after a wait, or to leave it, and why. */
-export type RestartDecision = { restart: true; afterMs: number } | { restart: false; why: string };
+/** Why nothing may be started now; null: it may. */
+export function refuseStart(state: RestartState, nowMs: number): string | null {
+  return state.open !== null && nowMs < state.open.untilMs ? state.open.why : null;
+}
 
-/** What to do after an end that nobody wanted. `unit` is chance in [0, 1). */
-export function decideRestart(
+/** Takes note of an end that nobody wanted; `open` of the answer is set where the circuit opens. */
+export function noteEnd(
   plan: RestartPlan,
   state: RestartState,
   end: { startedMs: number; endedMs: number; reason: string },
   unit: number,
-): [RestartState, RestartDecision] {
-  if (state.open !== null) return [state, { restart: false, why: state.open }];
-  const quick = end.endedMs - end.startedMs < plan.spawnCrashMs;
-  const spawnCrashes = quick ? state.spawnCrashes + 1 : 0;
-  const restartsMs = state.restartsMs.filter((at) => end.endedMs - at < plan.periodMs);
-  const openWith = (why: string): [RestartState, RestartDecision] => [
-    { restartsMs, spawnCrashes, open: why },
-    { restart: false, why },
-  ];
-  if (spawnCrashes > plan.spawnCrashesMax) {
-    return openWith(`it crashed ${spawnCrashes} times in a row as it started: ${end.reason}`);
+): RestartState {
+  const livedMs = end.endedMs - end.startedMs;
+  const spawnCrashes = livedMs < plan.spawnCrashMs ? state.spawnCrashes + 1 : 0;
+  const recent = state.endsMs.filter((at) => end.endedMs - at < plan.periodMs);
+  // Who lived a whole period is well: the next opening is a first one again.
+  const opened = livedMs >= plan.periodMs ? 0 : state.opened;
+  const why = spawnCrashes > plan.spawnCrashesMax
+    ? `it crashed ${spawnCrashes} times in a row as it started: ${end.reason}`
+    : recent.length >= plan.intensityMax
+    ? `it ended ${recent.length + 1} times within ${plan.periodMs / 1000} s: ${end.reason}`
+    : null;
+  if (why === null) {
+    return { endsMs: [...recent, end.endedMs], spawnCrashes, opened, open: null };
   }
-  if (restartsMs.length >= plan.intensityMax) {
-    const seconds = Math.round(plan.periodMs / 1000);
-    return openWith(
-      `it was restarted ${restartsMs.length} times within ${seconds} s and ended again: ${end.reason}`,
-    );
-  }
-  const afterMs = backoffMs(plan.backoff, restartsMs.length + 1, 0.5 + unit / 2);
-  return [
-    { restartsMs: [...restartsMs, end.endedMs], spawnCrashes, open: null },
-    { restart: true, afterMs },
-  ];
+  const waitMs = backoffMs(plan.cooldown, opened + 1, 0.5 + unit / 2);
+  return {
+    endsMs: [],
+    spawnCrashes,
+    opened: opened + 1,
+    open: { untilMs: end.endedMs + waitMs, why: `the circuit is open: ${why}` },
+  };
 }

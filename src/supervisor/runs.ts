@@ -18,15 +18,72 @@ import { holdRun } from "../record/runs.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { deliverRecording } from "./recording.ts";
 import { keepAttachments, openRoot, type Root, withSeeds } from "./root.ts";
+import {
+  FRESH_RESTARTS,
+  noteEnd,
+  refuseStart,
+  RESTART_PLAN,
+  type RestartState,
+} from "./restart.ts";
 import type { TreeListener } from "./tree.ts";
 
-/** Runs over real agent processes. Every handle ends, whatever the world does. */
+/**
+ * Runs over real agent processes. Every handle ends, whatever the world does. Warm sessions and
+ * watchers that crash again and again are not started for a while: their handles end at once.
+ */
 export function createRuns(settings: Settings, ports: SupervisorPorts): RunsPort {
+  const governor = new Governor(ports);
   return {
-    start: (request, listener) => startRun(settings, ports, request, listener),
-    watch: (subscribe, possibly, listener) =>
-      startWatcher(settings, ports, subscribe, possibly, listener),
+    start: (request, listener) => {
+      if (request.session === null) return startRun(settings, ports, request, listener);
+      const name = `session ${request.session.name}`;
+      const refusal = governor.refuse(name);
+      if (refusal !== null) return endedHandle(request.runId, failedResult("crashed", refusal));
+      const handle = startRun(settings, ports, request, listener);
+      governor.follow(
+        name,
+        handle.ended.then(({ result }) => result.status === "crashed" ? result.reason : null),
+      );
+      return handle;
+    },
+    watch: (subscribe, possibly, listener) => {
+      const refusal = governor.refuse("watcher");
+      if (refusal !== null) return endedWatcher(refusal);
+      const handle = startWatcher(settings, ports, subscribe, possibly, listener);
+      governor.follow("watcher", handle.ended.then((end) => end?.message ?? null));
+      return handle;
+    },
   };
+}
+
+/** Remembers, by name, how what is restarted has ended. */
+class Governor {
+  readonly #ports: SupervisorPorts;
+  readonly #states = new Map<string, RestartState>();
+
+  constructor(ports: SupervisorPorts) {
+    this.#ports = ports;
+  }
+
+  refuse(name: string): string | null {
+    const state = this.#states.get(name);
+    return state ? refuseStart(state, this.#ports.clock.monotonicMs()) : null;
+  }
+
+  /** `ended` gives the reason of an end that nobody wanted, null for any other. */
+  follow(name: string, ended: Promise<string | null>): void {
+    const { clock, random } = this.#ports;
+    const startedMs = clock.monotonicMs();
+    void ended.then((reason) => {
+      if (reason === null) {
+        this.#states.delete(name);
+        return;
+      }
+      const end = { startedMs, endedMs: clock.monotonicMs(), reason };
+      const state = this.#states.get(name) ?? FRESH_RESTARTS;
+      this.#states.set(name, noteEnd(RESTART_PLAN, state, end, random.unit()));
+    });
+  }
 }
 
 function startRun(
@@ -123,6 +180,15 @@ function endedHandle(runId: string, result: AgentResult): RunHandle {
   };
 }
 
+function endedWatcher(message: string): WatcherHandle {
+  return {
+    ended: Promise.resolve({ message, abort: null }),
+    watch: () => {},
+    stop: () => {},
+    kill: () => {},
+  };
+}
+
 /** The watcher has a directory beside the runs, since it is none: no record is ever read there. */
 function startWatcher(
   settings: Settings,
@@ -142,23 +208,17 @@ function startWatcher(
       updated: (server, uri, changed) => listener.updated(server, uri, changed),
     },
   });
-  if (!opened.ok) {
-    return {
-      ended: Promise.resolve({ message: opened.failure.message, abort: null }),
-      watch: () => {},
-      stop: () => {},
-      kill: () => {},
-    };
-  }
-  const { tree } = opened.value;
+  if (!opened.ok) return endedWatcher(opened.failure.message);
+  const { tree, directory } = opened.value;
   let stopped = false;
   tree.start();
   return {
-    ended: tree.ended.then((result) =>
-      stopped
-        ? null
-        : { message: result.reason, abort: result.abort === "mcp" ? "mcp" as const : null }
-    ),
+    ended: tree.ended.then((result) => {
+      // Nothing of a watch is ever read again.
+      ports.files.remove(directory);
+      if (stopped) return null;
+      return { message: result.reason, abort: result.abort === "mcp" ? "mcp" : null };
+    }),
     watch: (add, remove) => tree.watch(add, remove),
     stop: () => {
       stopped = true;

@@ -51,8 +51,9 @@ export class FrameWriter {
     return this.#last;
   }
 
-  /** Flushes, then closes the stream. Never rejects. */
+  /** Takes nothing more, flushes, then closes the stream. Never rejects. */
   async close(): Promise<void> {
+    this.#broken = true;
     await this.#last;
     await this.#writer.close().catch(() => {});
   }

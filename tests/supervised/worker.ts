@@ -21,7 +21,8 @@ const endWaiters: (() => void)[] = [];
 
 scope.onmessage = ({ data }) => {
   if (data.type === "start") {
-    script = JSON.parse(data.payload.task.instruction);
+    script = JSON.parse(data.payload.task.instruction || "{}");
+    if (data.payload.start.kind === "watch") watch(data.payload.start.subscribe);
     directory = data.payload.identity.directory;
     scope.postMessage({ type: "up" });
     void act();
@@ -29,6 +30,12 @@ scope.onmessage = ({ data }) => {
     if (script.do === "ignore_cancel") return;
     const status = data.reason === "tree_tokens" ? "exhausted_tokens" : "cancelled";
     scope.postMessage({ type: "result", result: failedResult(status, data.reason) });
+  } else if (data.type === "deliver") {
+    const { id, instruction } = data.delivery;
+    const result = { ...failedResult("completed", "delivered"), result: instruction };
+    scope.postMessage({ type: "forward", frame: { v: 1, type: "delivered", id, result } });
+  } else if (data.type === "watch") {
+    for (const source of data.add) report(source);
   } else if (data.type === "child_ended") {
     ends.push(data.end);
     for (const wake of endWaiters.splice(0)) wake();
@@ -115,6 +122,24 @@ function converse(port: MessagePort, step: Record<string, unknown>): Promise<unk
     port.postMessage(new TextEncoder().encode(line + "\n"));
   }
   return promise;
+}
+
+/** A watcher: connected at once, and every source has changed. */
+function watch(subscribe: string[]): void {
+  scope.postMessage({ type: "forward", frame: { v: 1, type: "connected", servers: ["docs"] } });
+  for (const source of subscribe) report(source);
+}
+
+function report(source: string): void {
+  const [server, ...uri] = source.split(":");
+  const frame = {
+    v: 1,
+    type: "updated",
+    server: server!,
+    uri: uri.join(":"),
+    possibly: false,
+  } as const;
+  scope.postMessage({ type: "forward", frame });
 }
 
 /** Says what this Worker may do, by asking for what it should and what it should not have. */
