@@ -163,7 +163,6 @@ function renderFish(): string {
   const quote = (text: string): string => `'${text.replace(/[\\']/g, "\\$&")}'`;
   const lines = ["# fish completion of agentd; put it into completions/agentd.fish."];
   const names = COMMANDS.map((command) => command.name).join(" ");
-  lines.push("complete -c agentd -f -n 'not string match -q -- \"-*\" (commandline -ct)' -a ''");
   for (const command of COMMANDS) {
     lines.push(
       `complete -c agentd -n "not __fish_seen_subcommand_from ${names}" -a ${command.name} -d ${

@@ -70,3 +70,66 @@ Deno.test("renderCompletions: bash takes the script, and registers it", async ()
     "complete -o filenames -F _agentd agentd",
   );
 });
+
+/** Whether a shell is installed here. */
+function has(shell: string): boolean {
+  return (Deno.env.get("PATH") ?? "").split(":").some((directory) => {
+    try {
+      return Deno.statSync(`${directory}/${shell}`).isFile;
+    } catch {
+      return false;
+    }
+  });
+}
+
+Deno.test({
+  name: "renderCompletions: a real fish completes commands, options, choices and files",
+  ignore: !has("fish"),
+  async fn() {
+    const directory = await Deno.makeTempDir();
+    try {
+      await Deno.writeTextFile(`${directory}/agentd.fish`, renderCompletions("fish"));
+      await Deno.writeTextFile(`${directory}/task.md`, "");
+      const rows: [line: string, offered: string[]][] = [
+        ["agentd va", ["validate"]],
+        ["agentd run --mode ", ["loop", "once", "reactive", "schedule"]],
+        ["agentd run --max-s", ["--max-steps", "--max-subagents"]],
+        ["agentd inspect --fo", ["--follow", "--format"]],
+        ["agentd inspect --max", []],
+        ["agentd run --system ta", ["task.md"]],
+        ["agentd mcp e", ["exec"]],
+      ];
+      for (const [line, offered] of rows) {
+        const { stdout, stderr } = await new Deno.Command("fish", {
+          args: ["--no-config", "-c", `source agentd.fish; complete -C '${line}'`],
+          cwd: directory,
+          env: { HOME: directory },
+        }).output();
+        assert.equal(new TextDecoder().decode(stderr), "");
+        const words = new TextDecoder().decode(stdout).split("\n").filter((each) => each !== "");
+        assert.deepEqual(words.map((each) => each.split("\t")[0]).sort(), offered, line);
+      }
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "renderCompletions: zsh finds no fault with its script",
+  ignore: !has("zsh"),
+  async fn() {
+    const directory = await Deno.makeTempDir();
+    try {
+      await Deno.writeTextFile(`${directory}/_agentd`, renderCompletions("zsh"));
+      const { stderr, success } = await new Deno.Command("zsh", {
+        args: ["-f", "-n", "_agentd"],
+        cwd: directory,
+      }).output();
+      assert.equal(new TextDecoder().decode(stderr), "");
+      assert.ok(success);
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+});

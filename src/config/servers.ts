@@ -5,6 +5,7 @@ import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { START_TIMEOUT_MS } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
 import { parsePermission } from "../toolserver/flags.ts";
+import { withRealPaths } from "../toolserver/real_paths.ts";
 import type {
   BuiltinServer,
   HttpServer,
@@ -89,7 +90,10 @@ export function readServers(reading: Reading, allow: PermissionSet): ServerSetti
     const server = isObject(entry) ? readServer(reading, name, entry) : undefined;
     if (server) servers.push(server);
   }
-  const builtins = builtinServers(allow, reading.text("exec_sandbox") === "bwrap");
+  const builtins = builtinServers(
+    withRealGrants(reading, allow),
+    reading.text("exec_sandbox") === "bwrap",
+  );
   for (const server of builtins) {
     if (isObject(declared) && Object.hasOwn(declared, server.name)) {
       reading.report(
@@ -123,6 +127,19 @@ export function readServers(reading: Reading, allow: PermissionSet): ServerSetti
   return [...servers, ...builtins];
 }
 
+/** What a link in a granted path leads to is granted with it: a server cannot look that far up. */
+function withRealGrants(reading: Reading, allow: PermissionSet): PermissionSet {
+  const realPath = (path: string): string | undefined => {
+    const real = reading.input.files.realPath(path);
+    return real.ok ? real.value : undefined;
+  };
+  return {
+    ...allow,
+    read: withRealPaths(allow.read, realPath),
+    write: withRealPaths(allow.write, realPath),
+  };
+}
+
 function builtinServers(allow: PermissionSet, sandboxed: boolean): BuiltinServer[] {
   const make = (
     name: BuiltinServer["name"],
@@ -140,7 +157,11 @@ function builtinServers(allow: PermissionSet, sandboxed: boolean): BuiltinServer
     servers.push(make("fs", { read: allow.read, write: allow.write }));
   }
   if (allow.net !== false) servers.push(make("http", { net: allow.net }));
-  if (allow.run !== false) servers.push(make("exec", { run: allow.run, env: allow.env }));
+  if (allow.run !== false) {
+    // What else is granted tells what a sandboxed command may write, and whether it has a network.
+    const more = sandboxed ? { write: allow.write, net: allow.net } : {};
+    servers.push(make("exec", { run: allow.run, env: allow.env, ...more }));
+  }
   return servers;
 }
 

@@ -56,10 +56,3 @@ function readDoubleQuoted(text: string, start: number): { text: string; end: num
   }
   return null;
 }
-
-/** Words as one command line that {@link splitWords} splits into the same words. */
-export function joinWords(words: readonly string[]): string {
-  return words.map((word) =>
-    /^[A-Za-z0-9_\/.,:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
-  ).join(" ");
-}

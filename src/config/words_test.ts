@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { joinWords, splitWords } from "./words.ts";
+import fc from "fast-check";
+import { splitWords } from "./words.ts";
 
 const rows: [text: string, words: string[]][] = [
   ["deno task test", ["deno", "task", "test"]],
@@ -60,8 +61,17 @@ Deno.test("splitWords: what cannot be split says why", () => {
   }
 });
 
-Deno.test("joinWords: splitWords gives the same words back", () => {
-  for (const words of [["a", "b c", "", "it's", `"`, "\\", "$x", "a\nb"], ["deno", "--x=y"]]) {
-    assert.deepEqual(splitWords(joinWords(words)), { ok: true, value: words });
-  }
+/** Words as a shell user would quote them. */
+function quoteWords(words: readonly string[]): string {
+  return words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+}
+
+Deno.test("splitWords: undoes the quoting of any words", () => {
+  const word = fc.string({ unit: "binary" }).filter((text) => !text.includes("\0"));
+  fc.assert(
+    fc.property(fc.tuple(fc.string({ minLength: 1 }), fc.array(word)), ([program, rest]) => {
+      const words = [program.replaceAll("\0", "x"), ...rest];
+      assert.deepEqual(splitWords(quoteWords(words)), { ok: true, value: words });
+    }),
+  );
 });
