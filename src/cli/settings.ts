@@ -21,7 +21,12 @@ export function loadInput(
 ): LoadInput {
   return {
     purpose,
-    flags: parsed.texts,
+    flags: Object.fromEntries(
+      // A command's own options are not of the configuration.
+      Object.entries(parsed.texts).filter(([name]) =>
+        !parsed.command.own.some((option) => option.name === name)
+      ),
+    ),
     env: ports.variables,
     cwd: ports.cwd,
     home: ports.home,

@@ -15,7 +15,7 @@ import { hasReference, isCredentialName } from "./secrets.ts";
 import { readAllow, readServers } from "./servers.ts";
 import type { Settings } from "./settings.ts";
 import { type ConfigFile, layServerFiles, readConfigFile, whyGranted } from "./sources.ts";
-import { nearest } from "./suggest.ts";
+import { didYouMean, nearest } from "./suggest.ts";
 import { readTask } from "./task.ts";
 import { readTools } from "./tools.ts";
 import { readTrigger } from "./trigger.ts";
@@ -131,7 +131,22 @@ async function layLevels(
   if (file) layers.layFile(file.content, "file", file.locate);
   if (!input.recorded) await layVariables(input, layers);
   await layTextsOf(input, layers, "flag", (name) => input.flags[name]);
+  if (select === null) reportUnknownFlags(input, layers);
   return layers;
+}
+
+/** Flags come by name, also from programs that embed this one. */
+function reportUnknownFlags(input: LoadInput, layers: Layers): void {
+  const known = OPTIONS.filter((option) => option.flag !== null).map((option) => option.name);
+  for (const name of Object.keys(input.flags)) {
+    if (OPTIONS.some((option) => option.name === name)) continue;
+    layers.report(
+      `--${name.replaceAll("_", "-")}`,
+      undefined,
+      "unknown option",
+      didYouMean(name, known),
+    );
+  }
 }
 
 async function layVariables(input: LoadInput, layers: Layers): Promise<void> {

@@ -40,6 +40,7 @@ const rows: [given: Surroundings, line: string][] = [
     { ...flags({}), env: { AGENT_MAX_CALLS: "many" } },
     'AGENT_MAX_CALLS: "many" is not a whole number, 1 or more',
   ],
+  [flags({ max_stepz: ["3"] }), "--max-stepz: unknown option; did you mean max_steps?"],
   // The file: keys and types, with line.
   [
     file("limits:\n  max_stepz: 3\n"),
