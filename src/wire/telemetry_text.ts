@@ -40,7 +40,8 @@ function describe(line: TelemetryLine): string | null {
     case "mcp.connect.fail":
       return `cannot connect ${line.server}: ${errorOf(line) ?? "it did not start"}`;
     case "mcp.disconnect":
-      return `lost ${line.server}${because(line)}`;
+      // At info it was closed on purpose, at the end of a run.
+      return line.level === "info" ? null : `lost ${line.server}${because(line)}`;
     case "mcp.tool.changed":
       return `${line.server}/${line.tool ?? "*"} changed${
         line.refused === true ? " and is refused" : ""

@@ -72,6 +72,11 @@ const rows: [given: TelemetryLine, text: string | null][] = [
     line("mcp.connect.fail", { server: "docs", err: { message: "exited 1" }, level: "error" }),
     "error: cannot connect docs: exited 1",
   ],
+  [line("mcp.disconnect", { server: "docs", reason: "closed" }), null],
+  [
+    line("mcp.disconnect", { server: "docs", reason: "died", level: "warn" }),
+    "warning: lost docs: died",
+  ],
   [line("verify.result", { passed: true }), "verified"],
   [
     line("verify.result", { passed: false, failed: ["check test", "schema"] }),
