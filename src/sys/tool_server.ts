@@ -2,6 +2,7 @@
 
 import { systemProcess } from "./process.ts";
 import { systemSelf } from "./self.ts";
+import { systemTree } from "./tree.ts";
 import { systemWorkers } from "./worker.ts";
 
 /** The ports of a tool server's process whose entry module is at `mainUrl`. */
@@ -14,6 +15,11 @@ export function systemToolServerPorts(mainUrl: string) {
     },
     worker: systemWorkers(new URL(entry, mainUrl)),
     process: systemProcess,
+    environment: () => Deno.env.toObject(),
+    realPath: (path: string): string | undefined => {
+      const real = systemTree.realPath(path);
+      return real.ok ? real.value : undefined;
+    },
     workingDirectory: Deno.cwd(),
     say: (line: string): void => console.error(line),
   };

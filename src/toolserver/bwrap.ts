@@ -18,7 +18,8 @@ export function sandboxArguments(cwd: string, permissions: PermissionSet): strin
     "--cap-drop",
     "ALL",
   ];
-  if (permissions.net === false) args.push("--unshare-net");
+  // A sandbox cannot tell hosts apart: a list of them is less than a network.
+  if (permissions.net !== true) args.push("--unshare-net");
   args.push(permissions.write === true ? "--bind" : "--ro-bind", "/", "/");
   args.push("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp");
   // The private /tmp hides a working directory in there.

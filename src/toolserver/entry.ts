@@ -2,7 +2,7 @@
 
 import type { ProcessPort } from "../ports/process.ts";
 import type { SelfPort } from "../ports/self.ts";
-import type { WorkerHandle, WorkerPort } from "../ports/worker.ts";
+import type { WorkerHandle, WorkerPort, WorkerSpec } from "../ports/worker.ts";
 import { VERSION } from "../core/version.ts";
 import type { PermissionSet } from "../wire/payload.ts";
 import { parsePermissionFlags } from "./flags.ts";
@@ -22,6 +22,7 @@ import {
   usedPermissions,
   workerPermissions,
 } from "./permissions.ts";
+import { withRealPaths } from "./real_paths.ts";
 
 /** Effects of the main thread. */
 export interface ToolServerPorts {
@@ -30,6 +31,10 @@ export interface ToolServerPorts {
   revokeRun(): Promise<void>;
   worker: WorkerPort;
   process: ProcessPort;
+  /** The whole environment, which has to be permitted. */
+  environment(): Record<string, string>;
+  /** Undefined where a path does not exist or may not be read. */
+  realPath(path: string): string | undefined;
   /** Absolute. */
   workingDirectory: string;
   /** One line for a person, on stderr. */
@@ -130,55 +135,87 @@ export async function runToolServer(
 
 async function serve(request: ToolServerRequest, ports: ToolServerPorts): Promise<number> {
   const keeper = request.kind === "exec" ? new GroupKeeper(ports.process) : null;
-  const order: ServerOrder = {
-    kind: request.kind,
-    version: VERSION,
-    permissions: request.permissions,
-    workingDirectory: ports.workingDirectory,
-    sandbox: request.sandbox,
-    environment: request.kind === "exec" ? commandEnvironment(request.permissions, ports) : {},
-    groups: keeper?.available ?? false,
-  };
   const code = await new Promise<number>((resolve) => {
-    let handle: WorkerHandle | undefined;
-    const post = (message: ToToolWorker) => handle?.post(message);
     const fail = (message: string) => {
       ports.say(`agentd mcp ${request.kind}: ${message}`);
       resolve(1);
     };
+    let worker: WorkerHandle | undefined;
+    const handle = (message: FromToolWorker) => {
+      switch (message.type) {
+        case "up":
+          narrow(request.kind, ports).catch((error) => fail(String(error)));
+          break;
+        case "group_started":
+          keeper?.started(message.groupId);
+          break;
+        case "group_ended":
+          keeper?.ended(message.groupId);
+          worker?.post(
+            { type: "signalled", groupId: message.groupId } satisfies ToToolWorker,
+          );
+          break;
+        case "signal_group":
+          keeper?.signal(message.groupId, message.signal);
+          break;
+        case "done":
+          resolve(0);
+      }
+    };
     try {
-      handle = ports.worker.start({
-        name: `agentd mcp ${request.kind}`,
-        permissions: { ...workerPermissions(request.kind, request.permissions, request.sandbox) },
-        onMessage(data) {
-          const message = data as FromToolWorker;
-          switch (message.type) {
-            case "up":
-              narrow(request.kind, ports).catch((error) => fail(String(error)));
-              break;
-            case "group_started":
-              keeper?.started(message.groupId);
-              break;
-            case "group_ended":
-              keeper?.ended(message.groupId);
-              post({ type: "signalled", groupId: message.groupId });
-              break;
-            case "signal_group":
-              keeper?.signal(message.groupId, message.signal);
-              break;
-            case "done":
-              resolve(0);
-          }
-        },
+      worker = startWorker(request, ports, {
+        groups: keeper?.available ?? false,
+        onMessage: (message) => handle(message as FromToolWorker),
         onError: fail,
       });
-      post({ type: "start", order });
     } catch (error) {
       fail(error instanceof Error ? error.message : String(error));
     }
   });
   keeper?.killAll();
   return code;
+}
+
+/**
+ * Starts the Worker with the grant, real paths added where they may be: a process that was started
+ * from source with just its grant cannot give more than that.
+ */
+function startWorker(
+  request: ToolServerRequest,
+  ports: ToolServerPorts,
+  rest: { groups: boolean } & Pick<WorkerSpec, "onMessage" | "onError">,
+): WorkerHandle {
+  const { kind, sandbox } = request;
+  const start = (permissions: PermissionSet): WorkerHandle => {
+    const worker = ports.worker.start({
+      name: `agentd mcp ${kind}`,
+      permissions: { ...workerPermissions(kind, permissions, sandbox) },
+      onMessage: rest.onMessage,
+      onError: rest.onError,
+    });
+    const order: ServerOrder = {
+      kind,
+      version: VERSION,
+      permissions,
+      workingDirectory: ports.workingDirectory,
+      sandbox,
+      environment: kind === "exec" ? commandEnvironment(permissions, ports) : {},
+      groups: rest.groups,
+    };
+    worker.post({ type: "start", order } satisfies ToToolWorker);
+    return worker;
+  };
+  if (kind !== "fs") return start(request.permissions);
+  const real: PermissionSet = {
+    ...request.permissions,
+    read: withRealPaths(request.permissions.read, ports.realPath),
+    write: withRealPaths(request.permissions.write, ports.realPath),
+  };
+  try {
+    return start(real);
+  } catch {
+    return start(request.permissions);
+  }
 }
 
 /** Gives up what the Worker has and this thread does not need: for exec, it keeps `run` for signals. */
@@ -191,6 +228,7 @@ function commandEnvironment(
   permissions: PermissionSet,
   ports: ToolServerPorts,
 ): Record<string, string> {
+  if (permissions.env === true) return ports.environment();
   const names = [...COMMAND_VARIABLES];
   if (Array.isArray(permissions.env)) names.push(...permissions.env);
   const environment: Record<string, string> = {};

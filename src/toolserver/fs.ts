@@ -16,6 +16,8 @@ export interface FsDeps {
   clock: ClockPort;
   random: RandomPort;
   grant: PathGrant;
+  /** Runs one change after the other: calls side by side must not undo each other's edits. */
+  alone<Value>(act: () => Promise<Value>): Promise<Value>;
 }
 
 /** Tools that a grant makes possible, those it does not, and what a client is told of it. */
@@ -32,7 +34,16 @@ export function buildFsTools(
   workingDirectory: string,
 ): BuiltTools {
   const grant = new PathGrant(deps.tree, permissions, workingDirectory);
-  const fs = { ...deps, grant };
+  let last: Promise<unknown> = Promise.resolve();
+  const fs: FsDeps = {
+    ...deps,
+    grant,
+    alone: (act) => {
+      const next = last.then(act);
+      last = next.catch(() => {});
+      return next;
+    },
+  };
   const all = {
     read: [listTool(fs), globTool(fs), searchTool(fs), readTool(fs), statTool(fs)],
     write: [writeTool(fs)],

@@ -34,7 +34,7 @@ export function writeTool(deps: FsDeps): BuiltinTool {
       idempotentHint: true,
       openWorldHint: false,
     },
-    run: (args) => writeFile(deps, args),
+    run: (args) => deps.alone(() => writeFile(deps, args)),
   };
 }
 
@@ -80,7 +80,7 @@ export function editTool(deps: FsDeps): BuiltinTool {
       idempotentHint: false,
       openWorldHint: false,
     },
-    run: (args) => editFile(deps, args),
+    run: (args) => deps.alone(() => editFile(deps, args)),
   };
 }
 
@@ -192,7 +192,7 @@ async function replaceFile(
 ): Promise<{ shown: string; replaced: boolean }> {
   const { grant, tree } = deps;
   const existing = grant.find(requested, "write");
-  if (existing !== null) requireFile(existing, "write");
+  if (existing !== null) requireWritable(existing);
   if (
     expected !== null &&
     (existing?.entry.identity !== expected.entry.identity ||
@@ -223,6 +223,14 @@ async function replaceFile(
     if (!renamed) tree.remove(temporary);
   }
   return { shown: place.shown, replaced: existing !== null };
+}
+
+/** A regular file that its owner did not mark as read-only: replacing it would get around that. */
+function requireWritable(target: GrantedPath): void {
+  requireFile(target, "write");
+  if (target.entry.mode !== 0 && (target.entry.mode & 0o222) === 0) {
+    throw new ToolError(`Cannot write ${target.shown}: it is marked read-only.`);
+  }
 }
 
 /** Where one file alone is granted, nothing can be made beside it: it is written where it is. */

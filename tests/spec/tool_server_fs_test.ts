@@ -239,6 +239,106 @@ for (const program of programs()) {
   );
 
   Deno.test(
+    name("does not get around a file that is marked read-only"),
+    { ignore: !posix },
+    () =>
+      withServer(program, writing, async ({ inside, client }) => {
+        await Deno.writeTextFile(`${inside}/kept`, "x", { mode: 0o444 });
+        assert.match(await client.refused("write", { path: "kept", content: "y" }), /read-only/);
+        const edit = { path: "kept", old_text: "x", new_text: "y" };
+        assert.match(await client.refused("edit", edit), /read-only/);
+        assert.equal(await Deno.readTextFile(`${inside}/kept`), "x");
+      }),
+  );
+
+  Deno.test(
+    name("edits of one file side by side all count"),
+    () =>
+      withServer(program, writing, async ({ inside, client }) => {
+        const words = Array.from({ length: 12 }, (_, at) => `<a${at}>`);
+        await Deno.writeTextFile(`${inside}/a`, words.join("\n"));
+        await Promise.all(
+          words.map((word) =>
+            client.ok("edit", { path: "a", old_text: word, new_text: word.toUpperCase() })
+          ),
+        );
+        assert.equal(await Deno.readTextFile(`${inside}/a`), words.join("\n").toUpperCase());
+      }),
+  );
+
+  Deno.test(
+    name("a grant that is itself reached by a link works"),
+    { ignore: !posix },
+    async () => {
+      const root = await Deno.realPath(await Deno.makeTempDir({ prefix: "agentd-fs-" }));
+      await Deno.mkdir(`${root}/real`);
+      await Deno.writeTextFile(`${root}/real/a`, "x");
+      await Deno.writeTextFile(`${root}/secret`, "SECRET");
+      await Deno.symlink("real", `${root}/named`);
+      await Deno.symlink("../secret", `${root}/real/link`);
+      const flags = [`--allow-read=${root}/named`, `--allow-write=${root}/named`];
+      const client = await ToolClient.start(program, ["fs", ...flags], { cwd: root });
+      assert.match(await client.ok("read", { path: "named/a" }), /^x/);
+      assert.match(await client.ok("read", { path: "real/a" }), /^x/, "by its real path, too");
+      await client.ok("write", { path: "named/sub/b", content: "y" });
+      assert.equal(await Deno.readTextFile(`${root}/real/sub/b`), "y");
+      await client.refused("read", { path: "named/link" });
+      await client.refused("read", { path: "secret" });
+      await Deno.remove(`${root}/named`);
+      await Deno.symlink(".", `${root}/named`);
+      assert.doesNotMatch(await client.refused("read", { path: "named/secret" }), /SECRET/);
+      await client.close();
+      await Deno.remove(root, { recursive: true });
+    },
+  );
+
+  Deno.test(
+    name("links swapped under its hands lead nowhere"),
+    { ignore: !posix },
+    () =>
+      withServer(program, writing, async ({ inside, outside, client }) => {
+        await Deno.mkdir(`${inside}/d`);
+        await Deno.writeTextFile(`${inside}/d/secret.txt`, "fine\n");
+        const flipper = new Deno.Command(Deno.execPath(), {
+          args: [
+            "run",
+            "--allow-read",
+            "--allow-write",
+            new URL("../hostile/flip_link.ts", import.meta.url).href,
+            `${inside}/d`,
+            outside,
+          ],
+          stdin: "null",
+          stdout: "piped",
+        }).spawn();
+        const up = flipper.stdout.getReader();
+        await up.read();
+        try {
+          for (let count = 0; count < 300; count++) {
+            const [got, put] = await Promise.all([
+              client.call("read", { path: "d/secret.txt" }),
+              client.call("write", { path: "d/new.txt", content: "content" }),
+            ]);
+            assert.doesNotMatch(textOf(got), /SECRET/);
+            assert.ok(put.isError || textOf(put).includes("Wrote"));
+          }
+        } finally {
+          flipper.kill("SIGKILL");
+          await up.cancel();
+          await flipper.status;
+        }
+        // What the race may leave outside is an empty file with a random name, and nothing else.
+        for (const entry of Deno.readDirSync(outside)) {
+          if (entry.name === "secret.txt") continue;
+          assert.match(entry.name, /^\.agentd-[0-9a-f]+\.tmp$/);
+          assert.equal((await Deno.stat(`${outside}/${entry.name}`)).size, 0);
+        }
+        await Deno.remove(`${inside}/d`, { recursive: true }).catch(() => {});
+        await client.ok("write", { path: "d/new.txt", content: "content" });
+      }),
+  );
+
+  Deno.test(
     name("writes nothing outside of its grant"),
     () =>
       withServer(program, writing, async ({ inside, outside, client }) => {
