@@ -9,7 +9,6 @@ import { withDirectory } from "./harness.ts";
 
 const READY = (line: Line) =>
   line.event === "proc.ready" && line.comp === "supervisor" && line.run_id === null;
-const FIRED = (line: Line) => line.event === "trigger.fired";
 const FINAL = (line: Line) => line.event === "loop.final";
 
 interface Scene {
