@@ -9,7 +9,7 @@ import { Layers } from "./layers.ts";
 import { readModel } from "./model.ts";
 import { INVOCATION, type Option } from "./option.ts";
 import { optionNamed, OPTIONS } from "./options.ts";
-import type { Problem } from "./problem.ts";
+import { formatProblem, type Problem } from "./problem.ts";
 import { type LoadInput, Reading } from "./reading.ts";
 import { hasReference, isCredentialName } from "./secrets.ts";
 import { readAllow, readServers } from "./servers.ts";
@@ -37,7 +37,12 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
     servers.filter((server) => server.kind !== "builtin").map((server) => server.name),
   );
   const model = readModel(reading);
-  const { mode, trigger } = await readTrigger(reading, names, task.instruction !== "");
+  const { mode, trigger } = await readTrigger(
+    reading,
+    names,
+    // One that cannot be read is told as such; `permissions` needs none.
+    reading.text("instruction") !== null || input.purpose !== "run" && input.purpose !== "validate",
+  );
   const directories = readDirectories(reading);
   const tools = readTools(reading, names);
   const refused = reading.on("allow_trifecta") ? null : input.judge?.(servers, tools) ?? null;
@@ -69,7 +74,12 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
   };
   checkTargets(reading);
   checkOtlp(reading);
-  return layers.problems.length > 0 ? failed(layers.problems) : success(settings);
+  return layers.problems.length > 0 ? failed(distinct(layers.problems)) : success(settings);
+}
+
+/** The same line once: two routes may share a mistake and a place. */
+function distinct(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((each) => [formatProblem(each), each])).values()];
 }
 
 /** What commands that only look at runs need of a configuration. */

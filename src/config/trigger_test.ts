@@ -127,6 +127,20 @@ Deno.test("loadSettings: every mistake of triggers is one line with its place", 
   }
 });
 
+Deno.test("loadSettings: permissions asks for no instruction, and a mistake is said once", async () => {
+  const given: Surroundings = {
+    flags: {
+      mode: ["reactive"],
+      subscribe: ["file:x"],
+      route: ["b=>spawn", "b=>spawn", "b=>spawn"],
+    },
+  };
+  const permissions = await load({ ...given, purpose: "permissions" });
+  assert.equal(permissions.problems.length, 1);
+  assert.match(permissions.problems[0]!, /two routes match it/);
+  assert.equal((await load(given)).problems.length, 2);
+});
+
 Deno.test("loadSettings: what is right passes, defaults filled in", async () => {
   const good: Surroundings[] = [
     flags({ mode: ["loop"] }),
