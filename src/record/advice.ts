@@ -2,6 +2,7 @@
 
 import type { AgentResult } from "../wire/result.ts";
 import type { AgentTrace } from "./trace.ts";
+import { RECORD_FULL } from "./append.ts";
 import { formatElapsed } from "./output.ts";
 import type { RunState } from "./runs.ts";
 
@@ -64,6 +65,7 @@ function statusAdvice(root: AgentTrace, end: AgentResult, id: string): string {
     case "cancelled":
       return `It was stopped from outside; go on with: ${resume}`;
     default:
+      if (end.reason.startsWith(RECORD_FULL)) return `Make room on that disk, then: ${resume}`;
       return `Read the telemetry of its process for the cause, then: ${resume}`;
   }
 }

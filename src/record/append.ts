@@ -374,10 +374,13 @@ export function readFully(
   return success(undefined);
 }
 
+/** How the failure of a record on a full disk begins. */
+export const RECORD_FULL = "Cannot write the record: no space left";
+
 /** A record's failure from a file's. */
 export function recordFailure(failure: FileFailure): RecordFailure {
   const message = failure.class === "full"
-    ? `Cannot write the record: no space left (${failure.message})`
+    ? `${RECORD_FULL} (${failure.message})`
     : `Cannot use the record: ${failure.message}`;
   switch (failure.class) {
     case "exists":

@@ -1,3 +1,4 @@
+import { RECORD_FULL } from "./append.ts";
 import assert from "node:assert/strict";
 import { sampleClock, sampleEnd, writeSampleRun } from "../../tests/fakes/sample_run.ts";
 import { systemClock } from "../sys/clock.ts";
@@ -208,6 +209,10 @@ Deno.test("endSentence, endAdvice: every end has a reason and something to do", 
       [{ status: "loop_detected" }, /step 3/],
       [{ status: "cancelled" }, /stopped from outside/],
       [{ status: "crashed" }, /telemetry/],
+      [
+        { status: "crashed", reason: `${RECORD_FULL} (x)` },
+        /^Make room on that disk, then: agentd/,
+      ],
       [{ status: null, abort: "mcp" }, /tool server/],
       [{ status: null, abort: "intelligence" }, /credentials/],
     ];
