@@ -20,6 +20,9 @@ import { RECORD_FILE } from "../record/append.ts";
 import { pause } from "../record/pause.ts";
 import { cursorAfter, readRecord, RECORD_START } from "../record/read.ts";
 import { rootPayload } from "../supervisor/payload.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
+import type { ToolsPort } from "../ports/tools.ts";
+import type { AgentPayload } from "../wire/payload.ts";
 import type { SupervisorPorts } from "../supervisor/ports.ts";
 import { runOnce } from "../supervisor/run.ts";
 import { explainTrifecta, judgeGrant } from "../supervisor/rule_of_two.ts";
@@ -172,28 +175,64 @@ async function runInside(
   model: ModelPort,
   signal: AbortSignal | undefined,
 ): Promise<RunResult> {
-  const { clock, random, vault } = { ...ports, vault: settings.vault };
-  const startedWallMs = clock.wallMs();
-  const directory = `${settings.runDirectory}/${settings.runId}`;
+  const startedWallMs = ports.clock.wallMs();
+  const payload = insidePayload(ports, settings, startedWallMs);
+  const { identity } = payload;
+  const ended = Promise.withResolvers<AgentResult>();
+  const { link, tools, close } = connectInside(ports, settings, payload, ended.resolve);
+  const driver = beginLoop({
+    ...ports,
+    payload,
+    vault: settings.vault,
+    model,
+    tools,
+    broker: link,
+    telemetry: SILENT,
+    ended: ended.resolve,
+  });
+  const cancel = () => driver?.cancel("sigterm" satisfies CancelReason);
+  if (signal?.aborted) cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
+  const { artifact: _artifact, evidence: _evidence, ...result } = await ended.promise;
+  signal?.removeEventListener("abort", cancel);
+  await close();
+  const end = {
+    run_id: identity.runId,
+    ...result,
+    started_at: formatIso(startedWallMs),
+    ended_at: formatIso(ports.clock.wallMs()),
+    record: `${identity.directory}/${RECORD_FILE}`,
+  };
+  return composeResult(end, settings, result.status === "cancelled" ? "SIGTERM" : null);
+}
+
+const SILENT: TelemetryPort = { emit: () => {} };
+
+function insidePayload(ports: EmbedPorts, settings: Settings, startedWallMs: number): AgentPayload {
   const identity = {
     runId: settings.runId!,
-    agentId: makeUlid(startedWallMs, random.bytes(10)),
+    agentId: makeUlid(startedWallMs, ports.random.bytes(10)),
     path: "0",
     depth: 0,
-    directory,
-    traceId: toHex(random.bytes(16)),
+    directory: `${settings.runDirectory}/${settings.runId}`,
+    traceId: toHex(ports.random.bytes(16)),
     parentSpanId: null,
   };
-  const payload = rootPayload(
-    { ...settings, limits: { ...settings.limits, maxSubagents: 0 } },
-    identity,
-    { kind: "fresh" },
-    startedWallMs + settings.limits.deadlineMs,
-  );
-  const telemetry = { emit: () => {} };
+  const alone = { ...settings, limits: { ...settings.limits, maxSubagents: 0 } };
+  const deadlineWallMs = startedWallMs + settings.limits.deadlineMs;
+  return rootPayload(alone, identity, { kind: "fresh" }, deadlineWallMs);
+}
+
+/** Tool host and broker desk, joined without a channel between processes. */
+function connectInside(
+  ports: EmbedPorts,
+  settings: Settings,
+  payload: AgentPayload,
+  ended: (result: AgentResult) => void,
+): { link: BrokerLink; tools: ToolsPort; close: () => Promise<void> } {
+  const { vault } = settings;
   const environment = cleanEnvironment(ports.env);
-  const servers = new Servers({ ...ports, payload, vault, environment, telemetry });
-  const ended = Promise.withResolvers<AgentResult>();
+  const servers = new Servers({ ...ports, payload, vault, environment, telemetry: SILENT });
   const link: BrokerLink = new BrokerLink((message) => desk.receive(message));
   const desk: Desk = new Desk({
     ...ports,
@@ -202,54 +241,29 @@ async function runInside(
     environment,
     // No group of its own: nothing is swept that this process may need.
     groupId: -1,
-    telemetry,
+    telemetry: SILENT,
     servers,
     toSupervisor: () => {},
     toWorker: (message) => void link.receive(message),
     up: () => {},
-    failed: (message) => ended.resolve(failedResult("crashed", message)),
-    ended: ended.resolve,
+    failed: (message) => ended(failedResult("crashed", message)),
+    ended,
   });
   const tools = createToolHost({
+    ...ports,
     servers: payload.servers,
     tools: payload.tools,
-    identity,
+    identity: payload.identity,
     vault,
     openServer: (name, aborted) => link.openServer(name, aborted),
-    fetch: ports.fetch,
-    clock,
-    random,
-    telemetry,
+    telemetry: SILENT,
   });
-  const driver = beginLoop({
-    ...ports,
-    payload,
-    vault,
-    model,
-    tools,
-    broker: link,
-    telemetry,
-    ended: ended.resolve,
-  });
-  const cancel = () => driver?.cancel("sigterm" satisfies CancelReason);
-  if (signal?.aborted) cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  const { artifact: _artifact, evidence: _evidence, ...result } = await ended.promise;
-  signal?.removeEventListener("abort", cancel);
-  await tools.close();
-  desk.stop();
-  await servers.closeAll();
-  return composeResult(
-    {
-      run_id: identity.runId,
-      ...result,
-      started_at: formatIso(startedWallMs),
-      ended_at: formatIso(clock.wallMs()),
-      record: `${directory}/${RECORD_FILE}`,
-    },
-    settings,
-    result.status === "cancelled" ? "SIGTERM" : null,
-  );
+  const close = async () => {
+    await tools.close();
+    desk.stop();
+    await servers.closeAll();
+  };
+  return { link, tools, close };
 }
 
 function composeResult(
