@@ -2,6 +2,7 @@
 
 import { isObject, parseJson } from "../core/json.ts";
 import { MODEL_REPLY_BYTES_MAX } from "../core/limits.ts";
+import { failed, type Outcome } from "../core/outcome.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
 import type { HttpFailure, HttpPort, HttpReply, HttpRequest } from "../ports/http.ts";
 import type { Draft, ReplyReader } from "./dialect.ts";
@@ -14,7 +15,10 @@ const STREAM_BYTES_MAX = 16 * MODEL_REPLY_BYTES_MAX;
 const ERROR_BYTES_MAX = 64 * 1024;
 /** After the end mark, how long the end of the body is waited for, to keep the connection. */
 const LINGER_MS = 250;
+/** After the reason why the model stopped, how long usage and the end mark are waited for. */
+const TRAILER_MS = 2_000;
 const REDIRECTS_MAX = 3;
+const LOST: HttpFailure = { class: "reset", message: "the connection was lost" };
 
 export interface ExchangePorts {
   http: HttpPort;
@@ -42,6 +46,8 @@ class Watch {
   #cancelRequest: Cancel;
   #cancelIdle: Cancel | null = null;
   #activeAtMs = 0;
+  /** Called at the end: a runtime may lose the signal's way to a body that is being read. */
+  onEnd: (() => void) | null = null;
   ended: "request" | "idle" | "cancelled" | "linger" | null = null;
 
   constructor(clock: ClockPort, outer: AbortSignal, limits: ExchangeLimits) {
@@ -65,10 +71,10 @@ class Watch {
     }
   }
 
-  /** From here on only the end of the body is of interest, for a moment. */
-  linger(): void {
+  /** The reply is complete: from here on, what follows is waited for only a moment. */
+  linger(delayMs: number): void {
     this.#cancelIdle?.();
-    this.#cancelIdle = this.#clock.after(LINGER_MS, () => this.#end("linger"));
+    this.#cancelIdle = this.#clock.after(delayMs, () => this.#end("linger"));
   }
 
   /** Nothing more is wanted; a request still on its way is given up. */
@@ -89,8 +95,10 @@ class Watch {
   }
 
   #end(why: "request" | "idle" | "cancelled" | "linger"): void {
-    this.ended ??= why;
+    if (this.ended !== null) return;
+    this.ended = why;
     this.#controller.abort();
+    this.onEnd?.();
   }
 }
 
@@ -165,7 +173,7 @@ async function sendWithin(
   let url = request.url;
   for (let hops = 0;; hops++) {
     count.requests++;
-    const sent = await http.send({ ...request, url, redirect: "manual" }, watch.signal);
+    const sent = await sendOrEnd(http, { ...request, url, redirect: "manual" }, watch);
     if (!sent.ok) return { trouble: endedTrouble(watch, sent.failure) };
     const { status, headers, body } = sent.value;
     const location = headers.get("location");
@@ -177,6 +185,26 @@ async function sendWithin(
     }
     url = target.href;
   }
+}
+
+/** The reply's head, or the failure at the end of the watch, whichever comes first. */
+function sendOrEnd(
+  http: HttpPort,
+  request: HttpRequest,
+  watch: Watch,
+): Promise<Outcome<HttpReply, HttpFailure>> {
+  if (watch.ended !== null) return Promise.resolve(failed(LOST));
+  return new Promise((resolve) => {
+    const sending = http.send(request, watch.signal);
+    watch.onEnd = () => {
+      resolve(failed({ class: "aborted", message: "ended by its own clock or by the caller" }));
+      void sending.then((sent) => sent.ok ? sent.value.body?.cancel() : undefined).catch(() => {});
+    };
+    sending.then((sent) => {
+      watch.onEnd = null;
+      resolve(sent);
+    });
+  });
 }
 
 async function readReply(
@@ -200,6 +228,7 @@ async function readReply(
   const whole: Uint8Array[] = [];
   let bytes = 0;
   let isOver = false;
+  let isTrailing = false;
   const broken = await readChunks(reply.body, watch, state, (chunk) => {
     if (isOver) return "on";
     bytes += chunk.length;
@@ -214,7 +243,11 @@ async function readReply(
     else isOver = feed.push(chunk);
     if (feed.oversized) trouble = { kind: "oversized", bytesMax: 2 * MODEL_REPLY_BYTES_MAX };
     if (trouble !== null || reader.cut !== null) return "stop";
-    if (isOver) watch.linger();
+    if (isOver) watch.linger(LINGER_MS);
+    else if (reader.finished && !isTrailing) {
+      isTrailing = true;
+      watch.linger(TRAILER_MS);
+    }
     return "on";
   });
   if (trouble !== null) return trouble;
@@ -233,9 +266,14 @@ async function readChunks(
   take: (chunk: Uint8Array) => "on" | "stop",
 ): Promise<Trouble | null> {
   const reader = body.getReader();
+  // Cancelling settles a read that is under way.
+  const cancel = () => void reader.cancel().catch(() => {});
+  if (watch.ended !== null) cancel();
+  watch.onEnd = cancel;
   try {
     for (;;) {
       const { done, value } = await reader.read();
+      if (watch.ended !== null) return endedTrouble(watch, LOST);
       if (done) {
         state.complete = true;
         return null;
@@ -250,6 +288,7 @@ async function readChunks(
     const message = error instanceof Error ? error.message : String(error);
     return endedTrouble(watch, { class: "reset", message });
   } finally {
+    watch.onEnd = null;
     reader.releaseLock();
   }
 }

@@ -3,6 +3,7 @@
 import { Vault } from "../../src/core/secret.ts";
 import { createModel, type ModelDeps } from "../../src/model/client.ts";
 import type { ClockPort } from "../../src/ports/clock.ts";
+import type { RandomPort } from "../../src/ports/random.ts";
 import type { Message, ModelPort, ModelReply, ModelRequest } from "../../src/ports/model.ts";
 import type { Fields } from "../../src/ports/telemetry.ts";
 import { systemClock } from "../../src/sys/clock.ts";
@@ -51,38 +52,90 @@ export function settingsOf(
   };
 }
 
-/** A client with everything it told and every wait before a retry; those waits take no time. */
+/**
+ * A client with everything it told and every wait before a retry. Those waits take no time. The
+ * timers of an attempt run by the clock, or, with `manual`, only when a test fires them.
+ */
 export interface Rig {
   model: ModelPort;
   events: { event: string; fields: Fields }[];
   waits: number[];
   lines: string[];
+  /** Whether a timer of this kind is armed; fires it, as if its time had passed. */
+  isArmed(kind: TimerKind): boolean;
+  fire(kind: TimerKind): void;
 }
 
-export function rigOf(settings: ModelSettings, more: Partial<ModelDeps> = {}): Rig {
-  const rig = { events: [], waits: [], lines: [] } as unknown as Rig;
-  const timeouts = new Set([settings.requestTimeoutMs, settings.idleTimeoutMs, 250, 500, 10_000]);
+export type TimerKind = "request" | "idle";
+
+/** Waits before a retry are below this, or asked for by the endpoint in whole seconds. */
+const BACKOFF_MS_MAX = 400;
+
+export function rigOf(
+  settings: ModelSettings,
+  more: Partial<ModelDeps> & { manual?: boolean } = {},
+): Rig {
+  const { manual, ...deps } = more;
+  const events: Rig["events"] = [];
+  const waits: number[] = [];
+  const lines: string[] = [];
+  const armed = new Map<TimerKind, () => void>();
+  let passedMs = 0;
+  const kinds = new Map<number, TimerKind>([
+    [settings.requestTimeoutMs, "request"],
+    [settings.idleTimeoutMs, "idle"],
+  ]);
   const clock: ClockPort = {
     ...systemClock,
+    monotonicMs: () => systemClock.monotonicMs() + passedMs,
     after(delayMs, fire) {
-      // What is no timeout of an attempt is a wait before the next one.
-      if (timeouts.has(delayMs)) return systemClock.after(delayMs, fire);
-      rig.waits.push(delayMs);
+      const kind = kinds.get(delayMs);
+      if (kind !== undefined && manual === true) {
+        armed.set(kind, fire);
+        return () => {
+          if (armed.get(kind) === fire) armed.delete(kind);
+        };
+      }
+      const isWait = delayMs < BACKOFF_MS_MAX && delayMs !== LINGER_MS ||
+        delayMs >= 1_000 && delayMs <= 60_000 && kind === undefined && delayMs !== TRAILER_MS &&
+          delayMs !== MODELS_MS;
+      if (!isWait) return systemClock.after(delayMs, fire);
+      waits.push(delayMs);
       return systemClock.after(0, fire);
     },
   };
-  rig.model = createModel({
+  const model = createModel({
     settings,
     vault: new Vault(),
     http: systemHttp,
     clock,
-    random: systemRandom,
-    telemetry: { emit: (event, fields) => void rig.events.push({ event, fields: fields ?? {} }) },
-    record: (line) => void rig.lines.push(line),
-    ...more,
+    random: steadyRandom,
+    telemetry: { emit: (event, fields) => void events.push({ event, fields: fields ?? {} }) },
+    record: (line) => void lines.push(line),
+    ...deps,
   });
-  return rig;
+  return {
+    model,
+    events,
+    waits,
+    lines,
+    isArmed: (kind) => armed.has(kind),
+    fire(kind) {
+      const fire = armed.get(kind);
+      armed.delete(kind);
+      passedMs += kind === "request" ? settings.requestTimeoutMs : settings.idleTimeoutMs;
+      fire?.();
+    },
+  };
 }
+
+/** Times of the client that are no wait before a retry. */
+const LINGER_MS = 250;
+const TRAILER_MS = 2_000;
+const MODELS_MS = 10_000;
+
+/** Jitter that never comes to one of the times above. */
+const steadyRandom: RandomPort = { ...systemRandom, unit: () => 0.9 };
 
 export const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
 
