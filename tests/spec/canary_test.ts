@@ -1,0 +1,199 @@
+/** Secrets go where they were sent, and nowhere else: not into records, logs, argv, reports, or others' environments. */
+
+import assert from "node:assert/strict";
+import { programs } from "../program.ts";
+import { aliveInGroups, runProgram, withDirectory } from "./harness.ts";
+
+const SERVER = decodeURIComponent(new URL("../fakes/token_server.ts", import.meta.url).pathname);
+
+const CANARIES = {
+  model: "canary-model-3f9a41c7",
+  server: "canary-server-88d2e05b",
+  granted: "canary-granted-51c07e9d",
+  bystander: "canary-bystander-0b6d4412",
+};
+
+/** Which canaries a text holds. */
+function found(text: string): string[] {
+  return Object.entries(CANARIES).filter(([, value]) => text.includes(value)).map(([name]) => name);
+}
+
+/** Every file below a directory, as one text. */
+async function readTree(directory: string): Promise<string> {
+  let text = "";
+  for await (const entry of Deno.readDir(directory)) {
+    const path = `${directory}/${entry.name}`;
+    if (entry.isDirectory) text += await readTree(path);
+    else if (entry.isFile) text += await Deno.readTextFile(path);
+  }
+  return text;
+}
+
+/** Canaries in argv and environment of each process of some groups, by its command line. */
+async function spyOnProcesses(
+  groups: readonly number[],
+): Promise<{ command: string; argv: string[]; environ: string[] }[]> {
+  const { stdout } = await new Deno.Command("ps", { args: ["-eww", "-o", "pid=,pgid=,args="] })
+    .output();
+  const seen = [];
+  for (const line of new TextDecoder().decode(stdout).split("\n")) {
+    const [, pid, group, command] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    if (!groups.includes(Number(group))) continue;
+    const environ = await Deno.readTextFile(`/proc/${pid}/environ`).catch(() => "");
+    seen.push({ command: command!, argv: found(command!), environ: found(environ) });
+  }
+  return seen;
+}
+
+for (const program of programs()) {
+  Deno.test({
+    name: `secrets (${program.name}): a full job with a canary wherever one may be configured`,
+    // The environments of other processes are read from /proc.
+    ignore: Deno.build.os !== "linux",
+    fn: () =>
+      withDirectory(async ({ project, runs }) => {
+        const replies = ["token__tell", "token__fail", null];
+        let turn = 0;
+        let authorizations: (string | null)[] = [];
+        let spied: Awaited<ReturnType<typeof spyOnProcesses>> = [];
+        let bodies = "";
+        const groups: number[] = [];
+        const endpoint = Deno.serve(
+          { hostname: "127.0.0.1", port: 0, onListen() {} },
+          async (request) => {
+            authorizations.push(request.headers.get("authorization"));
+            bodies += await request.text();
+            // A proxy in front that quotes what it was sent, once.
+            if (turn === 1 && authorizations.length === 2) {
+              return new Response(`bad gateway; you sent ${authorizations[1]}`, { status: 502 });
+            }
+            if (turn === 0) spied = await spyOnProcesses(groups);
+            const name = replies[turn++] ?? null;
+            return Response.json({
+              id: "x",
+              object: "chat.completion",
+              model: "m",
+              choices: [{
+                index: 0,
+                finish_reason: name ? "tool_calls" : "stop",
+                message: {
+                  role: "assistant",
+                  content: name ? null : "done",
+                  ...(name &&
+                    {
+                      tool_calls: [{
+                        id: `c${turn}`,
+                        type: "function",
+                        function: { name, arguments: "{}" },
+                      }],
+                    }),
+                },
+              }],
+              usage: { prompt_tokens: 1, completion_tokens: 1 },
+            });
+          },
+        );
+        await Deno.writeTextFile(`${project}/token`, CANARIES.model + "\n");
+        await Deno.writeTextFile(
+          `${project}/agentd.json`,
+          JSON.stringify({
+            instruction: "Tell me the token.",
+            model: {
+              intelligence: [`http://127.0.0.1:${endpoint.addr.port}/v1`],
+              name: "m",
+              token: "${file:token}",
+            },
+            mcp_servers: {
+              token: {
+                command: Deno.execPath(),
+                args: ["run", "--no-prompt", "--allow-env=SERVER_TOKEN", SERVER],
+                env: { SERVER_TOKEN: "${env:MY_TOKEN}" },
+              },
+              idle: {
+                command: Deno.execPath(),
+                args: ["run", "--no-prompt", "--allow-env", SERVER],
+                required: false,
+              },
+            },
+            allow: { run: ["/bin/true"], env: ["GRANTED_KEY"] },
+            verify: { checks: [{ command: "env" }] },
+            hooks: { after_observation: ["env"] },
+            allow_trifecta: true,
+          }),
+        );
+        const base = ["--config", "agentd.json", "--run-dir", runs, "--log-format", "json"];
+        const env = {
+          MY_TOKEN: CANARIES.server,
+          GRANTED_KEY: CANARIES.granted,
+          OTHER_SECRET: CANARIES.bystander,
+        };
+        const run = (args: string[]) =>
+          runProgram(program, {
+            cwd: project,
+            env,
+            args,
+            on: { event: "subagent.spawn", act: ({ agents }) => void groups.push(...agents) },
+          });
+        try {
+          const ran = await run([
+            "run",
+            ...base,
+            "--log-level",
+            "debug",
+            "--log-content",
+            "--output",
+            "json",
+          ]);
+          assert.equal(ran.json?.status, "completed", ran.stderr);
+          assert.ok(authorizations.every((value) => value === `Bearer ${CANARIES.model}`));
+          assert.deepEqual(found(bodies), [], "what the model was sent");
+          assert.deepEqual(found(ran.stderr), [], "telemetry, with content");
+          assert.deepEqual(found(ran.stdout), [], "the result");
+          assert.deepEqual(found(await readTree(runs)), [], "record and artifacts");
+
+          assert.ok(spied.length >= 4, spied.map(({ command }) => command.slice(-90)).join("\n"));
+          for (const { command, argv, environ } of spied) {
+            assert.deepEqual(argv, [], command);
+            const may = command.includes("SERVER_TOKEN")
+              ? ["server"]
+              : / mcp exec /.test(command)
+              ? ["granted"]
+              : [];
+            assert.deepEqual(environ, may, command);
+          }
+
+          for (
+            const report of [
+              ["validate", ...base],
+              ["permissions", ...base],
+              ["inspect", "last", "--run-dir", runs],
+              ["inspect", "last", "--json", "--run-dir", runs],
+              ["runs", "--run-dir", runs],
+            ]
+          ) {
+            const { stdout, stderr, code } = await run(report);
+            assert.equal(code, 0, `${report[0]}: ${stderr}`);
+            assert.deepEqual(found(stdout + stderr), [], report.join(" "));
+          }
+
+          // Crash output: the agent is killed in the middle.
+          turn = 0;
+          authorizations = [];
+          const crashed = await runProgram(program, {
+            cwd: project,
+            env,
+            args: ["run", ...base, "--output", "json"],
+            on: {
+              event: "tool.call",
+              act: ({ agents }) => agents.forEach((pid) => Deno.kill(pid, "SIGKILL")),
+            },
+          });
+          assert.equal(crashed.json?.status, "crashed", crashed.stderr);
+          assert.deepEqual(found(crashed.stdout + crashed.stderr + await readTree(runs)), []);
+          assert.deepEqual(await aliveInGroups(groups), []);
+        } finally {
+          await endpoint.shutdown();
+        }
+      }),
+  });
+}
