@@ -55,6 +55,7 @@ export const EDIT_FILE_BYTES_MAX = 16 * 1024 * 1024;
 /** Opening a regular file takes no time; what takes longer is none. */
 export const OPEN_TIMEOUT_MS = 5_000;
 
+/** One fetch: everything of it together, redirects and all. */
 export const FETCH_TIMEOUT_MS_DEFAULT = 30_000;
 export const FETCH_TIMEOUT_MS_MAX = 120_000;
 export const FETCH_REDIRECTS_MAX = 5;
@@ -65,6 +66,7 @@ export const FETCH_URL_CHARS_MAX = 8_192;
 export const FETCH_HEADERS_MAX = 64;
 export const FETCH_HEAD_BYTES_MAX = 64 * 1024;
 
+/** One command. */
 export const EXEC_TIMEOUT_MS_DEFAULT = 60_000;
 export const EXEC_TIMEOUT_MS_MAX = 600_000;
 /** Between SIGTERM and SIGKILL to a command's group. */

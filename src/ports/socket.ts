@@ -1,5 +1,6 @@
 import type { Outcome } from "../core/outcome.ts";
 
+/** Why a connection could not be made, or broke. */
 export interface SocketFailure {
   class: "denied" | "refused" | "dns" | "tls" | "reset" | "aborted" | "other";
   message: string;

@@ -4,6 +4,7 @@ import type { FileFailure } from "./files.ts";
 /** What a path names. */
 export type TreeKind = "file" | "directory" | "symlink" | "fifo" | "socket" | "device";
 
+/** What is at a path, or open. */
 export interface TreeEntry {
   kind: TreeKind;
   bytes: number;

@@ -20,6 +20,7 @@ export const SPACE: CharacterSet = [
   [0x3000, 0x3000],
   [0xfeff, 0xfeff],
 ];
+/** Everything but a line feed. */
 export const ANY: CharacterSet = [[0, 9], [11, CODE_POINT_MAX]];
 
 /** Every code point that is not in a set. */

@@ -28,11 +28,13 @@ export interface ServerOrder {
 /** Signals that the Worker may ask for: to a group that it said it started. */
 export type GroupSignal = "SIGTERM" | "SIGKILL";
 
+/** What the main thread says. */
 export type ToToolWorker =
   | { type: "start"; order: ServerOrder }
-  /** Every command started so far is known to the guard. */
+  /** What was left of the group is killed. */
   | { type: "signalled"; groupId: number };
 
+/** What the Worker says. */
 export type FromToolWorker =
   /** Loaded and serving: the main thread may give up its permissions. */
   | { type: "up" }
