@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DaemonProcess, type Line } from "../fakes/daemon_process.ts";
+import { realServer } from "../fakes/mcp_packages.ts";
 import { type Script, startModelServer } from "../fakes/model_server_process.ts";
 import { UpdatingServers } from "../fakes/updating_servers.ts";
 import { type Program, programs } from "../program.ts";
@@ -299,6 +300,81 @@ const CASES: Case[] = [
     },
   },
 ];
+
+CASES.push(
+  {
+    name: "over HTTP, in the protocol's second era: an agent's own change wakes the next one",
+    uris: [],
+    act: async (at) => {
+      await using server = await startModern();
+      await at.script({
+        replies: [
+          { calls: [{ name: "modern__change", arguments: {} }] },
+          { text: "changed" },
+          { text: "seen" },
+        ],
+      });
+      const daemon = at.start(
+        ...["--mcp", `modern=${server.url}`, "--allow-insecure"],
+        ...["--subscribe", "modern:mem://*", "--subscribe", "file:./go", "Look"],
+      );
+      await daemon.seen(READY);
+      await Deno.writeTextFile(`${at.project}/go`, "x");
+      await daemon.seen(CHANGED("mem://a"));
+      await daemon.seen(FINAL, 2);
+      const end = await daemon.stop();
+      assert.equal(end.code, 0, end.stderr);
+      assert.equal(end.stdout, "changed\nseen\n");
+    },
+  },
+  {
+    name: "a real server that others wrote is subscribed to",
+    uris: [],
+    act: async (at) => {
+      const script = await realServer("everything");
+      const daemon = at.start(
+        ...[
+          "--mcp",
+          `real=node ${script}`,
+          "--subscribe",
+          "real:demo://resource/static/**",
+          "Look",
+        ],
+      );
+      await daemon.seen(READY);
+      await daemon.seen((line) => WATCHING(line) && line.server === "real");
+      assert.equal((await daemon.stop()).code, 0);
+    },
+  },
+);
+
+/** A server of the second era over HTTP. */
+async function startModern(): Promise<{ url: string; [Symbol.asyncDispose](): Promise<void> }> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      "--allow-all",
+      decodeURIComponent(new URL("../fakes/modern_server.ts", import.meta.url).pathname),
+      "http",
+    ],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  const port = Number(new TextDecoder().decode(value).trim());
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await reader.cancel();
+      await child.status;
+    },
+  };
+}
 
 for (const program of programs()) {
   for (const { name, uris, act } of CASES) {
