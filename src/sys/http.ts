@@ -1,6 +1,37 @@
 import type { HttpFailure, HttpPort } from "../ports/http.ts";
 import { failed, success } from "../core/outcome.ts";
 
+const encoder = new TextEncoder();
+
+const encoder = new TextEncoder();
+
+/**
+ * A body that is streamed, with its length. The runtime's own Blob would keep the bytes outside the
+ * heap until the next full collection, which in a long run of large requests is hundreds of MiB.
+ */
+class StreamedBody extends Blob {
+  readonly #bytes: Uint8Array<ArrayBuffer>;
+
+  constructor(bytes: Uint8Array<ArrayBuffer>) {
+    super();
+    this.#bytes = bytes;
+  }
+
+  override get size(): number {
+    return this.#bytes.length;
+  }
+
+  override stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    const bytes = this.#bytes;
+    return new ReadableStream({
+      start(controller) {
+        if (bytes.length > 0) controller.enqueue(bytes);
+        controller.close();
+      },
+    });
+  }
+}
+
 /**
  * `fetch` that sends a request with a body once. The runtime resends what it can copy, texts and
  * bytes, when a kept connection closes without an answer, though the server may have acted on it. A
@@ -9,7 +40,8 @@ import { failed, success } from "../core/outcome.ts";
 export const fetchOnce: typeof fetch = (input, init) => {
   const body = init?.body;
   if (typeof body !== "string" && !(body instanceof Uint8Array)) return fetch(input, init);
-  return fetch(input, { ...init, body: new Blob([body as BlobPart]) });
+  const bytes = typeof body === "string" ? encoder.encode(body) : body as Uint8Array<ArrayBuffer>;
+  return fetch(input, { ...init, body: new StreamedBody(bytes) });
 };
 
 /** HTTP over the runtime's own `fetch`, which keeps connections alive. */

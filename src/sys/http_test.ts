@@ -1,51 +1,57 @@
 import assert from "node:assert/strict";
-import { systemHttp } from "./http.ts";
+import { fetchOnce } from "./http.ts";
 
-const signal = new AbortController().signal;
-
-/** A server that answers the first request of each connection and drops every later one unanswered. */
-function serveFirstOnly(): { url: string; bodies: string[]; close: () => void } {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const bodies: string[] = [];
-  const answer = new TextEncoder().encode("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-  const serve = async (conn: Deno.TcpConn): Promise<void> => {
-    const buffer = new Uint8Array(4096);
-    for (let served = 0;; served++) {
-      let text = "";
-      while (!text.endsWith("end")) {
-        const count = await conn.read(buffer).catch(() => null);
-        if (count === null) return conn.close();
-        text += new TextDecoder().decode(buffer.subarray(0, count));
-      }
-      assert.match(text, /content-length: \d/i);
-      bodies.push(text.slice(text.indexOf("\r\n\r\n") + 4));
-      if (served > 0) return conn.close();
-      await conn.write(answer);
-    }
-  };
-  void (async () => {
-    for await (const conn of listener) void serve(conn);
-  })();
-  return {
-    url: `http://127.0.0.1:${listener.addr.port}/`,
-    bodies,
-    close: () => listener.close(),
-  };
+/** Takes one connection; answers its first request, and closes without an answer at the second. */
+async function serveOne(listener: Deno.Listener): Promise<string[]> {
+  const requests: string[] = [];
+  const connection = await listener.accept();
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(64 * 1024);
+  let text = "";
+  for (;;) {
+    const read = await connection.read(buffer).catch(() => null);
+    if (read === null) break;
+    text += decoder.decode(buffer.subarray(0, read), { stream: true });
+    if (!text.includes("END")) continue;
+    requests.push(text);
+    text = "";
+    if (requests.length === 2) break;
+    await connection.write(
+      new TextEncoder().encode("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+    );
+  }
+  connection.close();
+  listener.close();
+  return requests;
 }
 
-Deno.test("systemHttp: a request is sent once, also on a kept connection that closes unanswered", async () => {
-  const server = serveFirstOnly();
-  const send = async (body: string | Uint8Array): Promise<string> => {
-    const sent = await systemHttp.send(
-      { method: "POST", url: server.url, headers: { "content-type": "text/plain" }, body },
-      signal,
-    );
-    return sent.ok ? await new Response(sent.value.body).text() : sent.failure.class;
-  };
-  assert.equal(await send("1 end"), "ok");
-  assert.equal(await send("2 end"), "reset");
-  assert.equal(await send(new TextEncoder().encode("3 end")), "ok");
-  assert.equal(await send(new TextEncoder().encode("4 end")), "reset");
-  assert.deepEqual(server.bodies, ["1 end", "2 end", "3 end", "4 end"]);
-  server.close();
+Deno.test("fetchOnce: a body goes out whole, with its length, and never a second time", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const served = serveOne(listener);
+  const url = `http://127.0.0.1:${listener.addr.port}/`;
+  const body = `{"a":"héllo"} ${"x".repeat(200_000)} END`;
+  const send = () => fetchOnce(url, { method: "POST", body, headers: { "x-kind": "test" } });
+  assert.equal(await (await send()).text(), "ok");
+  await assert.rejects(send());
+  const requests = await served;
+  assert.equal(requests.length, 2);
+  for (const request of requests) {
+    assert.match(request, /^POST \/ HTTP\/1\.1\r\n/);
+    assert.match(request, new RegExp(`content-length: ${new TextEncoder().encode(body).length}`));
+    assert.doesNotMatch(request, /transfer-encoding/);
+    assert.ok(request.endsWith(body));
+  }
+});
+
+Deno.test("fetchOnce: bytes as they are, an empty body too", async () => {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const bytes = await request.bytes();
+    return new Response(`${request.headers.get("content-length")} ${bytes.join()}`);
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const post = async (body: Uint8Array<ArrayBuffer> | string) =>
+    await (await fetchOnce(url, { method: "POST", body })).text();
+  assert.equal(await post(new Uint8Array([0, 255, 10])), "3 0,255,10");
+  assert.match(await post(""), /^(?:0|null) $/);
+  await server.shutdown();
 });
