@@ -7,6 +7,7 @@
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
 import type { Message, Part, ToolSpec } from "../ports/model.ts";
+import { type RangePlace, SettledPrefix } from "./settled.ts";
 import {
   describePart,
   EMPTY_TEXT,
@@ -38,6 +39,7 @@ interface Group {
 export class AnthropicMessages {
   readonly #images: boolean;
   readonly #cache = new WeakMap<Message, Blocks>();
+  readonly #settled = new SettledPrefix();
 
   constructor(images: boolean) {
     this.#images = images;
@@ -45,18 +47,27 @@ export class AnthropicMessages {
 
   /** The members of the array `messages`, joined by commas. */
   render(conversation: readonly Message[]): string {
+    return this.#settled.render(
+      conversation,
+      (messages, place) => this.#renderRange(messages, place),
+    );
+  }
+
+  #renderRange(conversation: readonly Message[], place: RangePlace): string {
     const groups: Group[] = [];
     for (const message of withinToolMessages(conversation)) {
       const role = message.role === "assistant" ? "assistant" : "user";
       if (groups.at(-1)?.role !== role) groups.push({ role, blocks: [] });
       groups.at(-1)!.blocks.push(this.#render(message));
     }
-    if (groups[0]?.role === "assistant") {
+    if (groups[0]?.role === "assistant" && place.isStart) {
       groups.unshift({ role: "user", blocks: [textBlocks(EMPTY_TEXT)] });
     }
     // The end of this request is where the next one's new part begins; the mark before it is the
     // one that the request before this wrote.
-    const marks = new Set<Group>(groups.filter((group) => group.role === "user").slice(-2));
+    const marks = new Set<Group>(
+      place.isEnd ? groups.filter((group) => group.role === "user").slice(-2) : [],
+    );
     return groups.map((group) => {
       const last = group.blocks.length - 1;
       const blocks = group.blocks.map((block, index) =>

@@ -53,12 +53,14 @@ class FailoverModel implements ModelPort {
   readonly #health: HealthMemory;
   readonly #absent = new Set<Member>();
   readonly #present = new Set<Member>();
+  readonly #ids: CallIds;
   #hasRecorded = false;
 
   constructor(deps: ModelDeps, members: Member[]) {
     this.#deps = deps;
     this.#members = members;
     this.#health = new HealthMemory(members.length);
+    this.#ids = new CallIds(deps.random);
   }
 
   async complete(
@@ -74,7 +76,7 @@ class FailoverModel implements ModelPort {
     }
     const reply = {
       ...outcome.value,
-      calls: withUniqueIds(outcome.value.calls, request.messages, this.#deps.random),
+      calls: this.#ids.makeUnique(outcome.value.calls, request.messages),
     };
     this.#record(request, reply);
     this.#tellReply(reply, durMs);
@@ -178,30 +180,52 @@ class FailoverModel implements ModelPort {
   }
 }
 
+/** Ids that are remembered before those of the conversation are read anew. */
+const IDS_MAX = 10_000;
+
 /**
- * The calls, each with an id of its own in the whole conversation: some models leave ids out or
- * give the same one again, and every wire wants each id answered exactly once.
+ * Gives every call an id of its own in the whole conversation: some models leave ids out or give the
+ * same one again, and every wire wants each id answered exactly once.
  */
-export function withUniqueIds(
-  calls: readonly ToolCall[],
-  messages: readonly Message[],
-  random: RandomPort,
-): readonly ToolCall[] {
-  if (calls.length === 0) return calls;
-  const taken = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "assistant") { for (const call of message.calls) taken.add(call.id); }
+export class CallIds {
+  readonly #random: RandomPort;
+  #taken = new Set<string>();
+  /** Replies whose ids are taken already: a conversation grows at its end. */
+  #read = new WeakSet<Message>();
+
+  constructor(random: RandomPort) {
+    this.#random = random;
   }
-  let changed = false;
-  const out = calls.map((call) => {
-    if (call.id !== "" && !taken.has(call.id)) {
-      taken.add(call.id);
-      return call;
+
+  /** The calls of a new reply to these messages; the same array if nothing had to change. */
+  makeUnique(calls: readonly ToolCall[], messages: readonly Message[]): readonly ToolCall[] {
+    if (calls.length === 0) return calls;
+    this.#readIds(messages);
+    let changed = false;
+    const out = calls.map((call) => {
+      if (call.id !== "" && !this.#taken.has(call.id)) {
+        this.#taken.add(call.id);
+        return call;
+      }
+      changed = true;
+      const id = `call_${toHex(this.#random.bytes(8))}`;
+      this.#taken.add(id);
+      return { ...call, id };
+    });
+    return changed ? out : calls;
+  }
+
+  #readIds(messages: readonly Message[]): void {
+    if (this.#taken.size > IDS_MAX) {
+      this.#taken = new Set();
+      this.#read = new WeakSet();
     }
-    changed = true;
-    const id = `call_${toHex(random.bytes(8))}`;
-    taken.add(id);
-    return { ...call, id };
-  });
-  return changed ? out : calls;
+    for (let i = messages.length - 1; i >= 0; i--) {
+      const message = messages[i]!;
+      if (message.role !== "assistant") continue;
+      if (this.#read.has(message)) return;
+      this.#read.add(message);
+      for (const call of message.calls) this.#taken.add(call.id);
+    }
+  }
 }

@@ -3,6 +3,7 @@
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
 import type { Message, Part, ToolSpec } from "../ports/model.ts";
+import { SettledPrefix } from "./settled.ts";
 import {
   describePart,
   EMPTY_TEXT,
@@ -17,6 +18,8 @@ import {
 type UserMessage = Extract<Message, { role: "user" }>;
 type AssistantMessage = Extract<Message, { role: "assistant" }>;
 type ToolMessage = Extract<Message, { role: "tool" }>;
+
+const NO_IMAGES: string[] = [];
 
 interface RenderedTool {
   json: string;
@@ -39,6 +42,7 @@ export class OpenAiMessages {
   readonly #users = new WeakMap<UserMessage, string>();
   readonly #assistants = new WeakMap<AssistantMessage, string>();
   readonly #tools = new WeakMap<ToolMessage, RenderedTool>();
+  readonly #settled = new SettledPrefix();
   #system = { text: "", json: "" };
 
   constructor(images: boolean, reasoning: boolean) {
@@ -48,29 +52,34 @@ export class OpenAiMessages {
 
   /** The members of the array `messages`, joined by commas. */
   render(system: string, conversation: readonly Message[]): string {
+    const members = this.#settled.render(conversation, (messages) => this.#renderRange(messages));
+    if (system === "") return members;
+    return members === "" ? this.#renderSystem(system) : `${this.#renderSystem(system)},${members}`;
+  }
+
+  #renderRange(conversation: readonly Message[]): string {
     const out: string[] = [];
-    if (system !== "") out.push(this.#renderSystem(system));
     const messages = withinToolMessages(conversation);
     let i = 0;
     while (i < messages.length) {
       const message = messages[i]!;
       if (message.role === "assistant") {
         const end = runEnd(messages, i, "assistant");
-        const run = messages.slice(i, end) as AssistantMessage[];
-        out.push(this.#renderAssistant(run.length === 1 ? message : joinAssistants(run)));
+        const run = end === i + 1 ? message : joinAssistants(messages.slice(i, end));
+        out.push(this.#renderAssistant(run));
         i = end;
         continue;
       }
-      const images: string[] = [];
-      while (messages[i]?.role === "tool") {
+      let images: string[] = NO_IMAGES;
+      for (; messages[i]?.role === "tool"; i++) {
         const rendered = this.#renderTool(messages[i] as ToolMessage);
         out.push(rendered.json);
-        images.push(...rendered.images);
-        i++;
+        if (rendered.images.length > 0) images = [...images, ...rendered.images];
       }
       const end = runEnd(messages, i, "user");
-      const users = messages.slice(i, end) as UserMessage[];
-      if (images.length > 0 || users.length > 0) out.push(this.#renderUsers(images, users));
+      if (images.length > 0 || end > i) {
+        out.push(this.#renderUsers(images, messages.slice(i, end) as UserMessage[]));
+      }
       i = end;
     }
     return out.join(",");
@@ -204,7 +213,8 @@ function runEnd(messages: readonly Message[], start: number, role: Message["role
 }
 
 /** Replies in a row, as after a continuation, told as one. Calls can only be in the last. */
-function joinAssistants(run: readonly AssistantMessage[]): AssistantMessage {
+function joinAssistants(messages: readonly Message[]): AssistantMessage {
+  const run = messages.filter((message) => message.role === "assistant");
   const last = run.at(-1)!;
   return {
     role: "assistant",
