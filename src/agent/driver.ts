@@ -4,7 +4,6 @@
  * done; the answer of an effect is the next event.
  */
 
-import type { JsonObject } from "../core/json.ts";
 import { toHex, traceparent } from "../core/ids.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { BrokerPort } from "../ports/broker.ts";
@@ -18,7 +17,7 @@ import type { RecordFailure, RecordWriter } from "../record/append.ts";
 import type { CancelReason, ChildEnd, Delivery, Progress } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
-import { type EffectDeps, executeCall, notifyHooks, runDeclared } from "./effects.ts";
+import { type EffectDeps, executeCall, runDeclared } from "./effects.ts";
 import type { AgentEvent, CheckPhase, Decision } from "./event.ts";
 import { maskTime } from "./mask.ts";
 import { narrateDecision, narrateEvent } from "./narrate.ts";
@@ -264,7 +263,7 @@ export class Driver {
 
   async #summarise(request: PlannedRequest, signal: AbortSignal): Promise<EventBody> {
     const { effects, record } = this.#deps;
-    const blocked = await notifyHooks(effects, "before_compaction", { archive: record.path });
+    const blocked = await effects.hooks.beforeCompaction(record.path);
     if (blocked !== null) {
       // Nothing is sent to be summarised; the ledger and the last results alone must do.
       const message = `the summary is blocked by a hook: ${this.#deps.mask(blocked)}`;
@@ -287,7 +286,8 @@ export class Driver {
   }
 
   async #runChecks(phase: CheckPhase, signal: AbortSignal): Promise<EventBody> {
-    const outcomes = await runDeclared(this.#deps.effects, phase, signal);
+    const claimed = this.#state.turn?.claim?.value ?? null;
+    const outcomes = await runDeclared(this.#deps.effects, phase, signal, claimed);
     return { type: "checks.ran", phase, outcomes };
   }
 
@@ -327,14 +327,8 @@ export class Driver {
     this.#timer?.cancel();
     this.#timer = null;
     if (!this.#deps.payload.start.kind.startsWith("warm")) this.#over = true;
-    const asked = result.status === "completed";
-    const input: JsonObject = { status: result.status, abort: result.abort, reason: result.reason };
-    // The hooks were asked before a final was accepted; every other end they are only told of.
-    const told = asked ? Promise.resolve(null) : notifyHooks(this.#deps.effects, "on_stop", input);
-    told.finally(() => {
-      if (this.#over) this.#deps.record.close();
-      this.#deps.ended(result);
-    });
+    if (this.#over) this.#deps.record.close();
+    void this.#tellHooks(result);
   }
 
   /** The disk is full or gone: the run cannot be recorded any more, so it ends. */
@@ -355,7 +349,16 @@ export class Driver {
     this.#deps.record.sync();
     this.#deps.record.close();
     this.#deps.telemetry.emit("loop.final", { status: "crashed", reason: result.reason }, "error");
-    this.#deps.ended(result);
+    void this.#tellHooks(result);
+  }
+
+  /** A final is accepted only after `on_stop` hooks were asked; of every other end they are told. */
+  async #tellHooks(result: AgentResult): Promise<void> {
+    try {
+      if (result.status !== "completed") await this.#deps.effects.hooks.onStop(result);
+    } finally {
+      this.#deps.ended(result);
+    }
   }
 
   #spent(): Pick<AgentResult, "usage" | "resumable"> {

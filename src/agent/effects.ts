@@ -1,22 +1,20 @@
 /** The effects of the loop: tool calls with their hooks, declared checks, `on_stop` hooks. */
 
-import { isObject, type JsonObject } from "../core/json.ts";
-import { assert } from "../core/assert.ts";
+import type { Json, JsonObject } from "../core/json.ts";
 import { clip } from "../core/text.ts";
-import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { BrokerPort } from "../ports/broker.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
-import type { ToolFailure, ToolResult, ToolsPort } from "../ports/tools.ts";
-import type { AgentPayload, HookEvent } from "../wire/payload.ts";
+import type { ToolsPort } from "../ports/tools.ts";
+import type { AgentPayload } from "../wire/payload.ts";
 import type { CommandOutcome } from "../wire/worker.ts";
 import type { CheckOutcome, CheckPhase } from "./event.ts";
 import { failingPart, readProgress } from "./failing_part.ts";
+import type { Hooks } from "./hooks.ts";
 import { maskTime } from "./mask.ts";
 import type { Observation } from "./observation.ts";
 import { checkName } from "./prompt.ts";
-import { schemaFaults } from "./schema.ts";
 import { type Shaped, type ShapeDeps, shapeResult } from "./shape.ts";
 import type { PlannedCall } from "./plan.ts";
 import { SELF_SERVER } from "../selftools/specs.ts";
@@ -24,8 +22,6 @@ import type { SelfToolHost } from "../selftools/host.ts";
 
 /** Of a failed check, what the machine keeps. */
 const DETAIL_CHARS_MAX = 4_000;
-/** Of a tool's text, what an `after_observation` hook is given. */
-const HOOK_TEXT_CHARS_MAX = 512 * 1024;
 
 export interface EffectDeps extends ShapeDeps {
   payload: AgentPayload;
@@ -35,8 +31,7 @@ export interface EffectDeps extends ShapeDeps {
   clock: ClockPort;
   digest: DigestPort;
   telemetry: TelemetryPort;
-  /** A line of the record that decides nothing: what a hook did. */
-  annotate: (type: "hook.ran", payload: JsonObject) => void;
+  hooks: Hooks;
   traceparent: () => string;
 }
 
@@ -61,7 +56,7 @@ export async function executeCall(
     effect: call.effect,
     arguments: call.arguments,
   });
-  const permitted = await askHooks(deps, call);
+  const permitted = await deps.hooks.beforeAction(call);
   let executed: Omit<Executed, "ms">;
   if (!permitted.ok) {
     const why = `blocked by a hook: ${permitted.failure}`;
@@ -112,128 +107,30 @@ async function callTool(
       const text = JSON.stringify(observation);
       return { observation, digest: await deps.digest.sha256(text), bytes: 0, child: null };
     }
-    const shaped = await shapeResult(deps, call, answer.result);
+    // Resources and subagents bring in what strangers wrote, like any tool.
+    const heard = await deps.hooks.afterObservation(call, answer.result);
+    const shaped = await shapeResult(deps, call, heard);
     return { ...shaped, child: answer.child ?? null };
   }
   const result = await deps.tools.call(
     { tool, arguments: call.arguments, key, traceparent: deps.traceparent() },
     signal,
   );
-  const heard = await showHooks(deps, call, result);
+  const heard = await deps.hooks.afterObservation(call, result);
   return { ...await shapeResult(deps, call, heard), child: null };
 }
 
-/** `before_action`: each may replace the arguments or block; anything but exit 0 blocks. */
-async function askHooks(
-  deps: EffectDeps,
-  call: PlannedCall,
-): Promise<Outcome<JsonObject, string>> {
-  let args = call.arguments;
-  for (let index = 0; index < deps.payload.hooks.before_action.length; index++) {
-    const outcome = await runHook(deps, "before_action", index, {
-      call: call.call,
-      tool: call.tool.name,
-      arguments: args,
-    });
-    if (outcome.verdict !== "continue") return failed(outcome.reason || "no reason given");
-    const { replacement } = outcome;
-    if (!isObject(replacement) || !isObject(replacement.arguments)) continue;
-    const faults = schemaFaults(call.tool.inputSchema, replacement.arguments);
-    if (faults.length > 0) return failed(`its arguments do not fit the tool: ${faults.join("; ")}`);
-    args = replacement.arguments;
-  }
-  return success(args);
-}
-
-/** `after_observation`: each may replace or withhold it, before anything of it is kept or shown. */
-async function showHooks(
-  deps: EffectDeps,
-  call: PlannedCall,
-  result: Outcome<ToolResult, ToolFailure>,
-): Promise<Outcome<ToolResult, ToolFailure>> {
-  if (!result.ok) return result;
-  let { value } = result;
-  for (let index = 0; index < deps.payload.hooks.after_observation.length; index++) {
-    const text = value.parts.map((part) => part.type === "text" ? part.text : `[${part.type}]`)
-      .join("\n");
-    const outcome = await runHook(deps, "after_observation", index, {
-      call: call.call,
-      tool: call.tool.name,
-      arguments: call.arguments,
-      observation: {
-        class: value.isError ? "error" : "ok",
-        text: deps.mask(text.slice(0, HOOK_TEXT_CHARS_MAX)),
-      },
-    });
-    const { replacement } = outcome;
-    if (outcome.verdict === "block") {
-      // It was executed: what is blocked is that the model sees the result.
-      const why = `the result is withheld by a hook: ${outcome.reason || "no reason given"}`;
-      return success({ parts: [{ type: "text", text: why }], structured: null, isError: true });
-    }
-    if (outcome.verdict !== "continue" || !isObject(replacement)) continue;
-    const observation = isObject(replacement.observation) ? replacement.observation : replacement;
-    if (typeof observation.text !== "string") continue;
-    const media = value.parts.filter((part) => part.type !== "text");
-    value = {
-      parts: [{ type: "text", text: observation.text }, ...media],
-      structured: null,
-      isError: value.isError,
-    };
-  }
-  return success(value);
-}
-
-async function runHook(deps: EffectDeps, event: HookEvent, index: number, input: JsonObject) {
-  const { identity } = deps.payload;
-  const outcome = await deps.broker.runHook(event, index, {
-    event,
-    run_id: identity.runId,
-    agent_path: identity.path,
-    ...input,
-  });
-  const command = deps.payload.hooks[event][index];
-  assert(command !== undefined, "a hook that was not declared");
-  deps.telemetry.emit("hook.result", {
-    hook: event,
-    command: command.join(" "),
-    verdict: outcome.verdict,
-    dur_ms: Math.round(outcome.durationMs),
-    ...(outcome.verdict === "continue"
-      ? {}
-      : { err: { type: outcome.verdict, message: outcome.reason } }),
-  }, outcome.verdict === "failed" ? "warn" : "info");
-  deps.annotate("hook.ran", {
-    hook: event,
-    index,
-    verdict: outcome.verdict,
-    reason: outcome.reason,
-    replaced: outcome.replacement !== null,
-    ...(typeof input.call === "string" ? { call: input.call } : {}),
-  });
-  return outcome;
-}
-
-/** Runs the hooks of an event that can replace nothing; why one blocked, null if none did. */
-export async function notifyHooks(
-  deps: EffectDeps,
-  event: HookEvent,
-  input: JsonObject,
-): Promise<string | null> {
-  for (let index = 0; index < deps.payload.hooks[event].length; index++) {
-    const outcome = await runHook(deps, event, index, input);
-    if (outcome.verdict === "block") return outcome.reason || "no reason given";
-  }
-  return null;
-}
-
-/** Runs what is declared for a phase: artifacts side by side, then commands in order, or hooks. */
+/**
+ * Runs what is declared for a phase: artifacts side by side, then commands in order, or hooks, which
+ * are shown the result that is claimed.
+ */
 export async function runDeclared(
   deps: EffectDeps,
   phase: CheckPhase,
   signal: AbortSignal,
+  result: Json,
 ): Promise<CheckOutcome[]> {
-  if (phase === "stop") return await runStopHooks(deps);
+  if (phase === "stop") return await askStopHooks(deps, result);
   const { task } = deps.payload;
   const outcomes: CheckOutcome[] = [];
   if (phase !== "turn") {
@@ -251,22 +148,17 @@ export async function runDeclared(
   return outcomes;
 }
 
-async function runStopHooks(deps: EffectDeps): Promise<CheckOutcome[]> {
-  const outcomes: CheckOutcome[] = [];
-  for (let index = 0; index < deps.payload.hooks.on_stop.length; index++) {
-    const outcome = await runHook(deps, "on_stop", index, { status: "completed" });
-    const passed = outcome.verdict !== "block";
-    outcomes.push({
-      kind: "hook",
-      name: `on_stop ${deps.payload.hooks.on_stop[index]!.join(" ")}`,
-      passed,
-      detail: passed ? "" : outcome.reason,
-      digest: await deps.digest.sha256(passed ? "passed" : outcome.reason),
-      progress: null,
-      ms: Math.round(outcome.durationMs),
-    });
-  }
-  return outcomes;
+async function askStopHooks(deps: EffectDeps, result: Json): Promise<CheckOutcome[]> {
+  const answers = await deps.hooks.onFinal(result);
+  return await Promise.all(answers.map(async ({ name, passed, reason, ms }) => ({
+    kind: "hook" as const,
+    name,
+    passed,
+    detail: reason,
+    digest: await deps.digest.sha256(passed ? "passed" : reason),
+    progress: null,
+    ms,
+  })));
 }
 
 /** A file by the broker; `server:uri` by reading the resource on its server. */

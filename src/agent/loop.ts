@@ -22,6 +22,7 @@ import type { Delivery } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import { Driver, type EventBody } from "./driver.ts";
+import { Hooks } from "./hooks.ts";
 import { foldLine, ledgerText } from "./fold.ts";
 import { type AgentState, initialState } from "./state.ts";
 
@@ -130,7 +131,19 @@ function composeDriver(
         const kept = artifacts.write(id, content);
         return kept.ok || kept.failure.class === "exists";
       },
-      annotate: (type, line) => record.append(type, line, state.at),
+      hooks: new Hooks({
+        payload,
+        broker,
+        telemetry,
+        mask,
+        annotate: (type, line) => {
+          // One that a stop left behind ends after the terminal line, and there is nothing to tell.
+          if (state.phase.tag === "stopped") return;
+          record.append(type, line, state.at);
+          // A disk that takes no more is found again by the driver's next line, which ends the run.
+          record.flush();
+        },
+      }),
       traceparent: () => traceparent(traceId, toHex(random.bytes(8))),
     },
   });

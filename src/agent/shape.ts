@@ -95,6 +95,16 @@ function readParts(
   return { text, media, structured: held ? null : structured };
 }
 
+/** A result's text as hooks are given it: its media named, its structured content included once. */
+export function resultText({ parts, structured }: ToolResult): string {
+  const texts = parts.map((part) => part.type === "text" ? part.text : `[${part.type}]`);
+  const plain = parts.flatMap((part) => part.type === "text" ? [part.text] : []);
+  if (structured !== null && !holdsStructured(plain, structured)) {
+    texts.push(JSON.stringify(structured));
+  }
+  return texts.join("\n");
+}
+
 /** Servers repeat structured content as text; it is shown once. */
 function holdsStructured(texts: readonly string[], structured: JsonObject): boolean {
   if (texts.length !== 1) return false;

@@ -9,7 +9,7 @@ import {
   HOOK_OUTPUT_BYTES_MAX,
   HOOK_TIMEOUT_MS,
 } from "../core/limits.ts";
-import { isObject, type Json, parseJson } from "../core/json.ts";
+import { isObject, parseJson } from "../core/json.ts";
 import { clip } from "../core/text.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { FromAgent } from "../wire/control.ts";
@@ -183,20 +183,20 @@ export class Desk {
 export function hookOutcome(end: CommandEnd): HookOutcome {
   const { durationMs } = end;
   const reason = clip(end.stderr.trim(), REASON_CHARS_MAX);
-  if (end.exitCode === 2) return { verdict: "block", replacement: null, reason, durationMs };
+  const nothing = { replacement: null, ignored: null, durationMs };
+  if (end.exitCode === 2) return { verdict: "block", reason, ...nothing };
   if (end.exitCode !== 0) {
     const why = end.failure ?? (end.timedOut ? "timed out" : `exit ${end.exitCode ?? "by signal"}`);
-    return {
-      verdict: "failed",
-      replacement: null,
-      reason: reason ? `${why}: ${reason}` : why,
-      durationMs,
-    };
+    return { verdict: "failed", reason: reason ? `${why}: ${reason}` : why, ...nothing };
   }
-  // What is no JSON is talk, not a replacement.
-  const parsed = parseJson(end.stdout);
-  const replacement: Json | null = parsed.ok ? parsed.value : null;
-  return { verdict: "continue", replacement, reason, durationMs };
+  const said = end.stdout.trim();
+  if (said === "") return { verdict: "continue", reason, ...nothing };
+  const parsed = end.totalBytes > HOOK_OUTPUT_BYTES_MAX ? null : parseJson(said);
+  if (parsed?.ok) return { verdict: "continue", reason, ...nothing, replacement: parsed.value };
+  const ignored = parsed === null
+    ? `it printed ${end.totalBytes} bytes, at most ${HOOK_OUTPUT_BYTES_MAX} are read`
+    : `it printed no JSON but ${JSON.stringify(clip(said, 200))}; it is not used`;
+  return { verdict: "continue", reason, ...nothing, ignored };
 }
 
 function notRun(failure: string): CommandEnd {

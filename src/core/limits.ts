@@ -83,7 +83,10 @@ export const INSTRUCTION_BYTES_MAX = 1024 * 1024;
 export const CHECK_TIMEOUT_MS = 300_000;
 export const CHECK_OUTPUT_BYTES_MAX = 64 * 1024;
 export const HOOK_TIMEOUT_MS = 10_000;
-export const HOOK_OUTPUT_BYTES_MAX = 1024 * 1024;
+/** A hook may print any tool result that it replaces, every character of it escaped. */
+export const HOOK_OUTPUT_BYTES_MAX = 2 * TOOL_RESULT_BYTES_MAX + 64 * 1024;
+/** Hooks of one agent that run side by side; the rest wait. */
+export const HOOKS_AT_ONCE_MAX = 8;
 export const PROGRESS_EXTENSIONS_MAX = 10;
 export const STDERR_LINE_BYTES_MAX = 4 * 1024;
 /** Lines of one tool server's stderr that reach telemetry per second; the rest are counted. */

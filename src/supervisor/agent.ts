@@ -1,6 +1,6 @@
 /** One supervised agent: the machine of table.ts with a process, a timer and a record behind it. */
 
-import { AGENT_START_TIMEOUT_MS, DEADLINE_GRACE_MS } from "../core/limits.ts";
+import { AGENT_START_TIMEOUT_MS, DEADLINE_GRACE_MS, HOOK_TIMEOUT_MS } from "../core/limits.ts";
 import type { Vault } from "../core/secret.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
@@ -273,7 +273,8 @@ export function planFor(
   for (const server of payload.servers) legalMs.push(server.startTimeoutMs);
   return {
     startTimeoutMs: AGENT_START_TIMEOUT_MS,
-    deadlineMs: deadlineMs + DEADLINE_GRACE_MS,
+    // Hooks that are told of the end, the deadline's too, have their time.
+    deadlineMs: deadlineMs + DEADLINE_GRACE_MS + payload.hooks.on_stop.length * HOOK_TIMEOUT_MS,
     progressTimeoutMs: Math.max(...legalMs) + DEADLINE_GRACE_MS,
     cancelRungMs,
   };

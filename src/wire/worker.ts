@@ -27,6 +27,8 @@ export interface HookOutcome {
   verdict: "continue" | "block" | "failed";
   /** JSON from stdout, if it printed any. */
   replacement: Json | null;
+  /** Why what it printed cannot be used; null if it can, or it printed nothing. */
+  ignored: string | null;
   reason: string;
   durationMs: number;
 }
@@ -54,7 +56,10 @@ export type FromWorker =
   | { type: "run_hook"; id: number; event: HookEvent; index: number; input: JsonObject }
   | { type: "cancel_command"; id: number }
   | { type: "request"; id: number; op: RequestOp; arguments: JsonObject }
-  | { type: "forward"; frame: Extract<FromAgent, { type: "progress" | "connected" | "updated" | "delivered" }> }
+  | {
+    type: "forward";
+    frame: Extract<FromAgent, { type: "progress" | "connected" | "updated" | "delivered" }>;
+  }
   | { type: "result"; result: AgentResult }
   /** An uncaught error: the loop is over. Said here, so that the runtime prints nothing unmasked. */
   | { type: "failed"; message: string };

@@ -126,7 +126,9 @@ export function startCarefulModel(job: Job): CarefulModel {
       const { pathname } = new URL(request.url);
       if (pathname.endsWith("/models")) return Response.json({ data: [{ id: "careful" }] });
       const dialect = pathname.endsWith("/messages") ? "anthropic" : "openai";
-      const text = await request.text();
+      const text = await request.text().catch(() => null);
+      // Who asked was killed while it wrote.
+      if (text === null) return new Response(null, { status: 400 });
       const body = JSON.parse(text);
       count++;
       const fault = findFault(dialect, body);
