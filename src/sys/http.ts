@@ -3,8 +3,6 @@ import { failed, success } from "../core/outcome.ts";
 
 const encoder = new TextEncoder();
 
-const encoder = new TextEncoder();
-
 /**
  * A body that is streamed, with its length. The runtime's own Blob would keep the bytes outside the
  * heap until the next full collection, which in a long run of large requests is hundreds of MiB.
