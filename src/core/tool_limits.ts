@@ -26,7 +26,7 @@ export const SEARCH_LINE_BYTES_MAX = 64 * 1024;
 /** What is shown of a matching line. */
 export const SEARCH_LINE_SHOWN_CHARS_MAX = 400;
 /** Larger files are left out of a search, and counted. */
-export const SEARCH_FILE_BYTES_MAX = 16 * 1024 * 1024;
+export const SEARCH_FILE_BYTES_MAX = 8 * 1024 * 1024;
 /** One walk, as `glob` and `search` make it. */
 export const WALK_ENTRIES_MAX = 200_000;
 export const WALK_DEPTH_MAX = 64;

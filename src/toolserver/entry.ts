@@ -172,7 +172,7 @@ async function serve(request: ToolServerRequest, ports: ToolServerPorts): Promis
       fail(error instanceof Error ? error.message : String(error));
     }
   });
-  keeper?.killAll();
+  await keeper?.close();
   return code;
 }
 

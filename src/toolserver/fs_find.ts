@@ -26,6 +26,7 @@ import {
   type Arguments,
   type BuiltinTool,
   quote,
+  showName,
   textAnswer,
   ToolError,
 } from "./tool.ts";
@@ -80,7 +81,8 @@ async function findPaths(deps: FsDeps, args: Arguments, signal: AbortSignal): Pr
       more = true;
       break;
     }
-    found.push(entry.kind === "directory" ? `${entry.relative}/` : entry.relative);
+    const shown = showName(entry.relative);
+    found.push(entry.kind === "directory" ? `${shown}/` : shown);
   }
   requireGoing(signal);
   const end = offset + found.length;
@@ -199,7 +201,11 @@ class Search {
         this.#leftOut.add("unreadable files");
         continue;
       }
-      await this.#searchFile(relative, { shown: relative, path, entry: entry.value }, false);
+      await this.#searchFile(
+        showName(relative),
+        { shown: relative, path, entry: entry.value },
+        false,
+      );
       if (this.#more || this.#signal.aborted) return;
     }
   }

@@ -19,7 +19,14 @@ import { describeBinary, looksBinary, SNIFF_BYTES } from "./content.ts";
 import type { FsDeps } from "./fs.ts";
 import { KIND_NAMES, requireDirectory } from "./grant.ts";
 import { join } from "./paths.ts";
-import { type Answer, type Arguments, type BuiltinTool, textAnswer, ToolError } from "./tool.ts";
+import {
+  type Answer,
+  type Arguments,
+  type BuiltinTool,
+  showName,
+  textAnswer,
+  ToolError,
+} from "./tool.ts";
 import { Breather } from "./walk.ts";
 
 const READ_ONLY = {
@@ -53,12 +60,13 @@ export function listTool({ tree, grant }: FsDeps): BuiltinTool {
       if (!listed.ok) throw grant.problem("read", target.shown, listed.failure);
       const names = listed.value.names.sort((a, b) => a.name < b.name ? -1 : 1);
       const lines = names.slice(offset, offset + limit).map(({ name, kind }) => {
-        if (kind === "directory") return `${name}/`;
-        if (kind === "symlink") return `${name}@`;
+        const shown = showName(name);
+        if (kind === "directory") return `${shown}/`;
+        if (kind === "symlink") return `${shown}@`;
         const entry = tree.inspect(join(target.path, name));
-        if (!entry.ok) return name;
-        if (entry.value.kind !== "file") return `${name} (${KIND_NAMES[entry.value.kind]})`;
-        return `${name} ${formatSize(entry.value.bytes)}`;
+        if (!entry.ok) return shown;
+        if (entry.value.kind !== "file") return `${shown} (${KIND_NAMES[entry.value.kind]})`;
+        return `${shown} ${formatSize(entry.value.bytes)}`;
       });
       const total = `${names.length}${listed.value.more ? " or more" : ""}`;
       const end = offset + lines.length;

@@ -104,17 +104,20 @@ async function editFile(deps: FsDeps, args: Arguments): Promise<Answer> {
     );
   }
   const text = await loadText(deps, target);
-  const parts = text.split(oldText);
-  const places = parts.length - 1;
+  const places = countPlaces(text, oldText);
   if (places !== count) throw wrongCount(target.shown, text, oldText, places, count);
-  const result = encoder.encode(parts.join(newText));
-  if (result.length > EDIT_FILE_BYTES_MAX) {
+  // Checked before the text is made, which could be too long for any string.
+  const length = text.length + places * (newText.length - oldText.length);
+  const result = length > EDIT_FILE_BYTES_MAX
+    ? null
+    : encoder.encode(text.replaceAll(oldText, () => newText));
+  if (result === null || result.length > EDIT_FILE_BYTES_MAX) {
     throw new ToolError(
-      `Cannot edit ${target.shown}: it would have ${result.length} bytes, over ${EDIT_FILE_BYTES_MAX}.`,
+      `Cannot edit ${target.shown}: it would have over ${EDIT_FILE_BYTES_MAX} bytes.`,
     );
   }
   await replaceFile(deps, requested, result, target);
-  const line = parts[0]!.split("\n").length;
+  const line = lineAt(text, text.indexOf(oldText));
   return textAnswer(
     `Replaced ${places} ${places === 1 ? "place" : "places"} in ${target.shown}, ` +
       `the first in line ${line}; it has ${result.length} bytes now.`,
@@ -159,7 +162,7 @@ function wrongCount(
   if (places > 0) {
     const lines: number[] = [];
     for (let at = text.indexOf(oldText); at !== -1 && lines.length < 20;) {
-      lines.push(text.slice(0, at).split("\n").length);
+      lines.push(lineAt(text, at));
       at = text.indexOf(oldText, at + oldText.length);
     }
     return new ToolError(
@@ -174,6 +177,17 @@ function wrongCount(
     ? "It does stand there with other white space: read the file and copy it exactly."
     : "Read the file and copy the text exactly.";
   return new ToolError(`Cannot edit ${shown}: old_text is not in it. Nothing was changed. ${hint}`);
+}
+
+function countPlaces(text: string, part: string): number {
+  let places = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) places++;
+  return places;
+}
+
+/** The line, from 1, that a place in a text is in. */
+function lineAt(text: string, place: number): number {
+  return countPlaces(text.slice(0, place), "\n") + 1;
 }
 
 function squeeze(text: string): string {

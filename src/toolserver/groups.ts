@@ -37,6 +37,7 @@ export class GroupKeeper {
   #guard: WritableStreamDefaultWriter<Uint8Array> | null = null;
   #hasGuard: boolean;
   #guardsLeft = GUARDS_MAX;
+  #guardGone: Promise<void> = Promise.resolve();
 
   constructor(process: ProcessPort) {
     this.#process = process;
@@ -70,12 +71,15 @@ export class GroupKeeper {
     else this.#process.signal(groupId, signal);
   }
 
-  /** Kills every group that is left. */
-  killAll(): void {
+  /** Kills every group that is left, and lets the guard go. */
+  async close(): Promise<void> {
     for (const groupId of [...this.#groups]) {
       this.signal(groupId, "SIGKILL");
       this.ended(groupId);
     }
+    this.#guardsLeft = 0;
+    await this.#guard?.close().catch(() => {});
+    await this.#guardGone;
   }
 
   #tell(line: string): void {
@@ -83,7 +87,8 @@ export class GroupKeeper {
   }
 
   #startGuard(): boolean {
-    if (this.#guardsLeft-- === 0) return false;
+    if (this.#guardsLeft === 0) return false;
+    this.#guardsLeft--;
     const spawned = this.#process.spawn({
       command: "/bin/sh",
       args: ["-c", GUARD],
@@ -102,7 +107,7 @@ export class GroupKeeper {
     const child: ChildProcess = spawned.value;
     this.#guard = child.stdin!.getWriter();
     this.#guard.closed.catch(() => {});
-    child.exited.then(() => {
+    this.#guardGone = child.exited.then(() => {
       // Killed by somebody: another one takes over what is still running.
       this.#guard = null;
       if (!this.#startGuard()) return;

@@ -52,6 +52,12 @@ export function quote(value: string): string {
   return JSON.stringify(clip(value, 200));
 }
 
+/** A file's name as it is shown: one with control characters cannot pass for several. */
+export function showName(name: string): string {
+  // deno-lint-ignore no-control-regex
+  return /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name) ? JSON.stringify(name) : name;
+}
+
 /** A call's arguments, read by name and type; a wrong one is a {@link ToolError}. */
 export class Arguments {
   readonly #values: JsonObject;

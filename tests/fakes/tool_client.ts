@@ -1,6 +1,15 @@
 /** A bare MCP client over stdio: lines out, lines in, nothing in between. */
 
 import assert from "node:assert/strict";
+import type { WorkerPort } from "../../src/ports/worker.ts";
+import { systemClock } from "../../src/sys/clock.ts";
+import { systemProcess } from "../../src/sys/process.ts";
+import { systemRandom } from "../../src/sys/random.ts";
+import { systemSockets } from "../../src/sys/socket.ts";
+import { systemTree } from "../../src/sys/tree.ts";
+import { runToolServer } from "../../src/toolserver/entry.ts";
+import type { ToToolWorker } from "../../src/toolserver/messages.ts";
+import { createServing } from "../../src/toolserver/serve.ts";
 import type { Program } from "../program.ts";
 
 /** What a tools/call answers. */
@@ -18,29 +27,49 @@ export interface Reply {
 
 const ANSWER_MS_MAX = 60_000;
 
-/** A tool server's process and a client to it. */
+/** How a server is reached: by its bytes, and how it ends. */
+interface Channel {
+  input: WritableStream<Uint8Array>;
+  output: ReadableStream<Uint8Array>;
+  ended: Promise<{ code: number; stderr: string }>;
+  kill(): void;
+}
+
+/** What serves: a program to start, or this very process. */
+export type Serving = Omit<Program, "name"> & { name: string };
+
+/**
+ * The server's own code run in this process, over the same ports but without a Worker: what Deno's
+ * permissions refuse elsewhere is not refused here.
+ */
+export const inProcess: Serving = { name: "in process", command: "", args: [] };
+
+interface StartOptions {
+  cwd?: string;
+  env?: Record<string, string>;
+}
+
+/** A tool server and a client to it. */
 export class ToolClient {
-  readonly child: Deno.ChildProcess;
   readonly replies: Reply[] = [];
+  readonly #channel: Channel;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   readonly #read: Promise<void>;
-  readonly #stderr: Promise<string>;
   #lastId = 0;
   #onReply: (() => void)[] = [];
 
-  private constructor(child: Deno.ChildProcess) {
-    this.child = child;
-    this.#writer = child.stdin.getWriter();
-    this.#read = this.#pump();
-    this.#stderr = new Response(child.stderr).text();
+  private constructor(channel: Channel) {
+    this.#channel = channel;
+    this.#writer = channel.input.getWriter();
+    this.#read = this.#pump(channel.output);
   }
 
   /** Starts `mcp ARGS` and shakes hands. */
   static async start(
-    program: Pick<Program, "command" | "args">,
+    program: Serving,
     args: readonly string[],
-    options: { cwd?: string; env?: Record<string, string> } = {},
+    options: StartOptions = {},
   ): Promise<ToolClient> {
     const client = ToolClient.spawn(program, args, options);
     const reply = await client.request("initialize", {
@@ -55,18 +84,12 @@ export class ToolClient {
 
   /** Starts `mcp ARGS` without a word. */
   static spawn(
-    program: Pick<Program, "command" | "args">,
+    program: Serving,
     args: readonly string[],
-    options: { cwd?: string; env?: Record<string, string> } = {},
+    options: StartOptions = {},
   ): ToolClient {
     return new ToolClient(
-      new Deno.Command(program.command, {
-        args: [...program.args, "mcp", ...args],
-        stdin: "piped",
-        stdout: "piped",
-        stderr: "piped",
-        ...options,
-      }).spawn(),
+      program === inProcess ? serveHere(args, options) : startProgram(program, args, options),
     );
   }
 
@@ -137,20 +160,20 @@ export class ToolClient {
 
   /** Waits for the end, however it comes. */
   async ended(): Promise<{ code: number; stderr: string }> {
-    const [{ code }, stderr] = await Promise.all([this.child.status, this.#stderr, this.#read]);
-    return { code, stderr };
+    const [end] = await Promise.all([this.#channel.ended, this.#read]);
+    return end;
   }
 
   async kill(): Promise<void> {
-    this.child.kill("SIGKILL");
+    this.#channel.kill();
     await this.#writer.abort().catch(() => {});
     await this.ended();
   }
 
-  async #pump(): Promise<void> {
+  async #pump(output: ReadableStream<Uint8Array>): Promise<void> {
     let pending = "";
     const decoder = new TextDecoder();
-    for await (const chunk of this.child.stdout) {
+    for await (const chunk of output) {
       pending += decoder.decode(chunk, { stream: true });
       const lines = pending.split("\n");
       pending = lines.pop()!;
@@ -177,4 +200,65 @@ export class ToolClient {
 /** The texts of a result, one after the other. */
 export function textOf(result: CallResult): string {
   return result.content.map((block) => block.text ?? `[${block.type}]`).join("\n");
+}
+
+function startProgram(program: Serving, args: readonly string[], options: StartOptions): Channel {
+  const child = new Deno.Command(program.command, {
+    args: [...program.args, "mcp", ...args],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+    ...options,
+  }).spawn();
+  const said = new Response(child.stderr).text();
+  return {
+    input: child.stdin,
+    output: child.stdout,
+    ended: Promise.all([child.status, said]).then(([{ code }, stderr]) => ({ code, stderr })),
+    kill: () => child.kill("SIGKILL"),
+  };
+}
+
+function serveHere(args: readonly string[], options: StartOptions): Channel {
+  const toServer = new TransformStream<Uint8Array, Uint8Array>();
+  const fromServer = new TransformStream<Uint8Array, Uint8Array>();
+  const sink = fromServer.writable.getWriter();
+  const lines: string[] = [];
+  const env = { ...Deno.env.toObject(), ...options.env };
+  const worker: WorkerPort = {
+    start(spec) {
+      const handle = createServing({
+        tree: systemTree,
+        sockets: systemSockets,
+        process: systemProcess,
+        clock: systemClock,
+        random: systemRandom,
+        input: toServer.readable,
+        output: new WritableStream({ write: (chunk) => sink.write(chunk) }),
+        // As between threads: never within the call that sends it.
+        post: (message) => queueMicrotask(() => spec.onMessage(structuredClone(message))),
+      });
+      return {
+        post: (message) => handle(message as ToToolWorker),
+        terminate: () => {},
+      };
+    },
+  };
+  const ended = runToolServer(args, {
+    self: { env: (name) => env[name], revokeAllButRun: () => Promise.resolve() },
+    revokeRun: () => Promise.resolve(),
+    worker,
+    process: systemProcess,
+    environment: () => env,
+    realPath: (path) => {
+      const real = systemTree.realPath(path);
+      return real.ok ? real.value : undefined;
+    },
+    workingDirectory: options.cwd ?? Deno.cwd(),
+    say: (line) => lines.push(line),
+  }).then(async (code) => {
+    await sink.close();
+    return { code, stderr: lines.join("\n") };
+  });
+  return { input: toServer.writable, output: fromServer.readable, ended, kill: () => {} };
 }

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { toolServerFlags, toolServerRole } from "../../src/toolserver/permissions.ts";
 import type { BuiltinServer } from "../../src/wire/payload.ts";
 import { NO_PERMISSIONS } from "../../src/wire/permissions.ts";
-import { textOf, ToolClient } from "../fakes/tool_client.ts";
-import { type Program, programs } from "../program.ts";
+import { inProcess, type Serving, textOf, ToolClient } from "../fakes/tool_client.ts";
+import { programs } from "../program.ts";
 
 const posix = Deno.build.os !== "windows";
 const hostile = new URL("../hostile/", import.meta.url).pathname;
@@ -38,7 +38,7 @@ const none = (pids: number[]) => pids.length === 0;
 const some = (pids: number[]) => pids.length > 0;
 
 async function withServer(
-  program: Pick<Program, "command" | "args">,
+  program: Serving,
   flags: string[],
   act: (client: ToolClient, directory: string) => Promise<void>,
   env: Record<string, string> = {},
@@ -54,7 +54,7 @@ async function withServer(
   }
 }
 
-for (const program of posix ? programs() : []) {
+for (const program of posix ? [inProcess, ...programs()] : []) {
   const name = (text: string) => `mcp exec (${program.name}): ${text}`;
   const sh = (script: string, ...args: string[]) => ({ argv: ["sh", "-c", script, ...args] });
   const file = (script: string, mark: string) => ({ argv: ["sh", hostile + script, mark] });
@@ -89,45 +89,54 @@ for (const program of posix ? programs() : []) {
       }),
   );
 
-  Deno.test(
-    name("what is not granted is refused by Deno itself"),
-    () =>
-      withServer(program, ["--allow-run=printf"], async (client) => {
-        for (
-          const argv of [["sh", "-c", "true"], ["/bin/sh"], ["/usr/bin/env"], [
-            "cat",
-            "/etc/passwd",
-          ]]
-        ) {
-          const text = await client.refused("run", { argv });
-          assert.match(text, /not granted\. This server may run printf \(Requires run access to/);
-        }
-        assert.match(
-          await client.refused("run", { argv: ["no-such-program-here"] }),
-          /no such program/,
-        );
-        assert.match(await client.refused("run", { argv: ["./printf"] }), /absolute path/);
-        assert.match(await client.refused("run", { argv: ["../bin/sh"] }), /absolute path/);
-        assert.match(await client.refused("run", { argv: [] }), /argv is empty/);
-        assert.match(await client.refused("run", { argv: "printf x" }), /a list of strings/);
-        assert.match(await client.refused("run", { argv: ["printf", "a\0b"] }), /NUL/);
-        for (const variable of ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PATH"]) {
+  // Deno's permissions hold in a Worker only.
+  if (program !== inProcess) {
+    Deno.test(
+      name("what is not granted is refused by Deno itself"),
+      () =>
+        withServer(program, ["--allow-run=printf"], async (client) => {
+          for (
+            const argv of [["sh", "-c", "true"], ["/bin/sh"], ["/usr/bin/env"], [
+              "cat",
+              "/etc/passwd",
+            ]]
+          ) {
+            const text = await client.refused("run", { argv });
+            assert.match(text, /not granted\. This server may run printf \(Requires run access to/);
+          }
           assert.match(
-            await client.refused("run", { argv: ["printf", "x"], env: { [variable]: "/tmp" } }),
-            /another one/,
+            await client.refused("run", { argv: ["no-such-program-here"] }),
+            /no such program/,
           );
-        }
-        assert.match(
-          await client.refused("run", { argv: ["printf"], timeout: 601 }),
-          /at most 600/,
-        );
-      }),
-  );
+          assert.match(await client.refused("run", { argv: ["./printf"] }), /absolute path/);
+          assert.match(await client.refused("run", { argv: ["../bin/sh"] }), /absolute path/);
+          assert.match(await client.refused("run", { argv: [] }), /argv is empty/);
+          assert.match(await client.refused("run", { argv: "printf x" }), /a list of strings/);
+          assert.match(await client.refused("run", { argv: ["printf", "a\0b"] }), /NUL/);
+          for (const variable of ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PATH"]) {
+            assert.match(
+              await client.refused("run", { argv: ["printf", "x"], env: { [variable]: "/tmp" } }),
+              /another one/,
+            );
+          }
+          assert.match(
+            await client.refused("run", { argv: ["printf"], timeout: 601 }),
+            /at most 600/,
+          );
+        }),
+    );
+  }
 
-  Deno.test(name("nothing granted runs nothing"), () =>
-    withServer(program, [], async (client) => {
-      assert.match(await client.refused("run", { argv: ["sh"] }), /may run nothing/);
-    }));
+  // Deno's permissions hold in a Worker only.
+  if (program !== inProcess) {
+    Deno.test(
+      name("nothing granted runs nothing"),
+      () =>
+        withServer(program, [], async (client) => {
+          assert.match(await client.refused("run", { argv: ["sh"] }), /may run nothing/);
+        }),
+    );
+  }
 
   Deno.test(name("commands get a clean environment"), () =>
     withServer(
@@ -254,7 +263,7 @@ Deno.test("mcp exec (source): works with the flags that an agent starts it with"
   const flags = toolServerFlags(server, [`${source}/main.ts`, `${source}/src`]);
   const args = ["run", "--quiet", "--no-prompt", ...flags, `${source}/main.ts`];
   await withServer(
-    { command: Deno.execPath(), args },
+    { name: "agent", command: Deno.execPath(), args },
     toolServerRole(server).slice(2),
     async (client) => {
       assert.match(await client.ok("run", { argv: ["printf", "hi"] }), /^hi\n/);
@@ -268,7 +277,7 @@ const bwrap = await new Deno.Command("bwrap", {
   stderr: "null",
 }).output().then(({ success }) => success, () => false);
 
-for (const program of posix ? programs() : []) {
+for (const program of posix ? [inProcess, ...programs()] : []) {
   Deno.test(
     `mcp exec (${program.name}): bwrap confines each command`,
     { ignore: !bwrap },

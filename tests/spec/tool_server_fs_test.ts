@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { toolServerFlags, toolServerRole } from "../../src/toolserver/permissions.ts";
 import type { BuiltinServer } from "../../src/wire/payload.ts";
 import { NO_PERMISSIONS } from "../../src/wire/permissions.ts";
-import { textOf, ToolClient } from "../fakes/tool_client.ts";
-import { type Program, programs } from "../program.ts";
+import { inProcess, type Serving, textOf, ToolClient } from "../fakes/tool_client.ts";
+import { programs } from "../program.ts";
 
 const posix = Deno.build.os !== "windows";
 
@@ -18,7 +18,7 @@ interface Place {
 }
 
 async function withServer(
-  program: Program,
+  program: Serving,
   flags: (place: { inside: string; outside: string }) => string[],
   act: (place: Place) => Promise<void>,
 ): Promise<void> {
@@ -57,7 +57,7 @@ async function makeSocket(path: string): Promise<void> {
   assert.ok(success);
 }
 
-for (const program of programs()) {
+for (const program of [inProcess, ...programs()]) {
   const name = (text: string) => `mcp fs (${program.name}): ${text}`;
 
   Deno.test(
@@ -599,6 +599,7 @@ Deno.test("mcp fs (source): works with the flags that an agent starts it with", 
   const flags = toolServerFlags(server, [`${source}/main.ts`, `${source}/src`]);
   const client = await ToolClient.start(
     {
+      name: "agent",
       command: Deno.execPath(),
       args: ["run", "--quiet", "--no-prompt", ...flags, `${source}/main.ts`],
     },
