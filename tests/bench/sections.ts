@@ -6,6 +6,7 @@ import { measureDaemons } from "./daemons.ts";
 import { measureAssembly, measureCompaction, measureLong } from "./long.ts";
 import { type Ending, finish, median, type Reading, start, sum } from "./measure.ts";
 import { heading, report } from "./report.ts";
+import { measureTriggers } from "./triggers.ts";
 
 const START_ROUNDS = 21;
 const RUN_ROUNDS = 11;
@@ -183,4 +184,5 @@ export const SECTIONS: Record<string, (bench: Bench) => Promise<void>> = {
   compaction: measureCompaction,
   children: measureChildren,
   daemons: measureDaemons,
+  triggers: measureTriggers,
 };
