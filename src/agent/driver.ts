@@ -47,8 +47,8 @@ export interface DriverDeps {
   ended: (result: AgentResult) => void;
 }
 
-/** Frames of progress are sent at most this often while a turn goes on. */
-const PROGRESS_INTERVAL_MS = 1_000;
+/** Frames of progress are this far apart at least; the newest is sent when the time is over. */
+const PROGRESS_INTERVAL_MS = 100;
 
 export class Driver {
   readonly #deps: DriverDeps;
@@ -63,6 +63,8 @@ export class Driver {
   #epoch = new AbortController();
   #timer: { at: number; cancel: Cancel } | null = null;
   #progressMs = -Infinity;
+  #doing: Progress["doing"] = "connecting";
+  #cancelProgress: Cancel | null = null;
   #relisting = false;
   /** Tools or resources changed while they were listed. */
   #changed = false;
@@ -160,9 +162,7 @@ export class Driver {
       record.append(decision.type, { ...decision, key: this.#key(seq) }, this.#state.at);
     } else record.append(decision.type, decision, this.#state.at);
     narrateDecision(telemetry, decision);
-    if (decision.type === "turn.judged" || decision.type === "run.ended") {
-      this.#progress("model", true);
-    }
+    if (decision.type === "turn.judged") this.#progress("model");
     if (decision.type === "run.ended" && decision.artifact !== null) {
       const { result } = decision;
       this.#deps.artifacts.write(
@@ -182,7 +182,7 @@ export class Driver {
   #begin(doing: Progress["doing"], run: (signal: AbortSignal) => Promise<EventBody | null>): void {
     const flushed = this.#deps.record.flush();
     if (!flushed.ok) return this.#recordFailed(flushed.failure);
-    this.#progress(doing, false);
+    this.#progress(doing);
     this.#answer(run);
   }
 
@@ -190,7 +190,7 @@ export class Driver {
     const { record } = this.#deps;
     const written = call.effect === "side_effect" ? record.sync() : record.flush();
     if (!written.ok) return this.#recordFailed(written.failure);
-    this.#progress("tools", false);
+    this.#progress("tools");
     const key = this.#key(this.#intents.get(call.call) ?? 0);
     this.#intents.delete(call.call);
     this.#answer(async (signal) => {
@@ -326,6 +326,8 @@ export class Driver {
     if (!synced.ok) return this.#recordFailed(synced.failure);
     this.#timer?.cancel();
     this.#timer = null;
+    this.#cancelProgress?.();
+    this.#cancelProgress = null;
     if (!this.#deps.payload.start.kind.startsWith("warm")) this.#over = true;
     if (this.#over) this.#deps.record.close();
     void this.#tellHooks(result);
@@ -341,6 +343,7 @@ export class Driver {
     this.#over = true;
     this.#epoch.abort();
     this.#timer?.cancel();
+    this.#cancelProgress?.();
     const result: AgentResult = {
       ...failedResult("crashed", this.#deps.mask(reason)),
       ...this.#spent(),
@@ -378,15 +381,25 @@ export class Driver {
     };
   }
 
-  #progress(doing: Progress["doing"], always: boolean): void {
-    const nowMs = this.#deps.clock.monotonicMs();
-    if (!always && nowMs - this.#progressMs < PROGRESS_INTERVAL_MS) return;
-    this.#progressMs = nowMs;
+  /** What the supervisor knows of the run is never older than the interval. */
+  #progress(doing: Progress["doing"]): void {
+    this.#doing = doing;
+    if (this.#cancelProgress !== null) return;
+    const waitMs = this.#progressMs + PROGRESS_INTERVAL_MS - this.#deps.clock.monotonicMs();
+    if (waitMs <= 0) return this.#tellProgress();
+    this.#cancelProgress = this.#deps.clock.after(waitMs, () => {
+      this.#cancelProgress = null;
+      this.#tellProgress();
+    });
+  }
+
+  #tellProgress(): void {
+    this.#progressMs = this.#deps.clock.monotonicMs();
     const { counters } = this.#state;
     this.#deps.broker.progress({
       step: counters.steps,
       tokens: counters.tokensIn + counters.tokensOut,
-      doing,
+      doing: this.#doing,
     });
   }
 
