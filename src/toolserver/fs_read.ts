@@ -186,6 +186,7 @@ async function scan(
     at += read.value;
     window.take(buffer.subarray(0, read.value));
   }
+  window.stop();
 }
 
 function describeWindow(window: LineWindow, shown: string, bytes: number): Answer {
@@ -248,8 +249,13 @@ class LineWindow {
   }
 
   finish(): void {
-    if (this.#lineBytes > 0) this.#endLine();
+    this.stop();
     this.complete = true;
+  }
+
+  /** Takes the line that is under way as it is. */
+  stop(): void {
+    if (this.#lineBytes > 0) this.#endLine();
   }
 
   text(): { text: string; lossy: boolean } {

@@ -4,6 +4,9 @@ import assert from "node:assert/strict";
 import { inProcess, type Serving, textOf, ToolClient } from "../fakes/tool_client.ts";
 import { programs } from "../program.ts";
 
+const hasOpenssl = await new Deno.Command("openssl", { args: ["version"] }).output()
+  .then(({ success }) => success, () => false);
+
 /** A server that the tests own: answers by path, and keeps what it was asked. */
 interface Site {
   port: number;
@@ -414,4 +417,44 @@ for (const program of [inProcess, ...programs()]) {
         }),
     );
   });
+
+  Deno.test(name("TLS to a trusted certificate is spoken, for its name only"), {
+    ignore: !hasOpenssl || program === inProcess,
+  }, async () => {
+    const directory = await Deno.makeTempDir({ prefix: "agentd-tls-" });
+    const [key, cert] = [`${directory}/key.pem`, `${directory}/cert.pem`];
+    await openssl(
+      `req -x509 -newkey rsa:2048 -nodes -keyout ${key} -out ${cert} -days 2 -subj /CN=localhost ` +
+        "-addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE",
+    );
+    const server = Deno.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      cert: await Deno.readTextFile(cert),
+      key: await Deno.readTextFile(key),
+      onListen() {},
+    }, () => new Response("over TLS"));
+    const { port } = server.addr;
+    const client = await ToolClient.start(
+      program,
+      ["http", `--allow-net=localhost:${port},127.0.0.1:${port}`],
+      { env: { DENO_CERT: cert } },
+    );
+    assert.match(await client.ok("fetch", { url: `https://localhost:${port}/` }), /over TLS$/);
+    assert.match(
+      await client.refused("fetch", { url: `https://127.0.0.1:${port}/` }),
+      /no trusted TLS connection/,
+    );
+    await client.close();
+    await server.shutdown();
+    await Deno.remove(directory, { recursive: true });
+  });
+}
+
+async function openssl(line: string): Promise<void> {
+  const { success } = await new Deno.Command("openssl", {
+    args: line.split(" "),
+    stderr: "null",
+  }).output();
+  assert.ok(success);
 }
