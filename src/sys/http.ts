@@ -38,9 +38,17 @@ class StreamedBody extends Blob {
 export const fetchOnce: typeof fetch = (input, init) => {
   const body = init?.body;
   if (typeof body !== "string" && !(body instanceof Uint8Array)) return fetch(input, init);
+  // Refused by the sandbox, a streamed body would wait for its reader and keep the process alive.
+  if (!mayConnect(input)) return fetch(input, init);
   const bytes = typeof body === "string" ? encoder.encode(body) : body as Uint8Array<ArrayBuffer>;
   return fetch(input, { ...init, body: new StreamedBody(bytes) });
 };
+
+function mayConnect(input: RequestInfo | URL): boolean {
+  const { protocol, hostname, port } = new URL(input instanceof Request ? input.url : input);
+  const host = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+  return Deno.permissions.querySync({ name: "net", host }).state === "granted";
+}
 
 /** HTTP over the runtime's own `fetch`, which keeps connections alive. */
 export const systemHttp: HttpPort = {
