@@ -88,7 +88,10 @@ export class HttpEndpoint implements Member {
       const verdict = signal.aborted
         ? cancelled()
         : judgeTrouble(tried.trouble, this.#deps.clock.wallMs());
-      if (!verdict.retry) return failed(await this.#failure(verdict, attempts, signal));
+      if (!verdict.retry) {
+        if (verdict.reason === "denied") this.#tellDenied();
+        return failed(await this.#failure(verdict, attempts, signal));
+      }
       retries++;
       const waitMs = Math.max(
         verdict.afterMs ?? 0,
@@ -242,6 +245,11 @@ export class HttpEndpoint implements Member {
       out[name.toLowerCase()] = vault.fill(value).reveal();
     }
     return out;
+  }
+
+  #tellDenied(): void {
+    const host = new URL(this.#endpoint.url).host;
+    this.#deps.telemetry.emit("permission.denied", { kind: "net", target: host }, "warn");
   }
 
   #tellRetry(attempt: number, reason: string, waitMs: number): void {

@@ -69,8 +69,8 @@ export class OpenAiDialect implements Dialect {
       /image|vision|multimodal|mmproj/i.test(message)
     ) return { ...quirks, images: false };
     if (
-      quirks.reasoning && /"reasoning_(content|details)":|"extra_content":/.test(body) &&
-      /reasoning_(content|details)|extra_content/.test(message)
+      quirks.reasoning && /"reasoning(_content|_details)?":|"extra_content":/.test(body) &&
+      /reasoning(?!_effort)|extra_content/.test(message)
     ) return { ...quirks, reasoning: false };
     return null;
   }

@@ -30,6 +30,7 @@ interface RenderedTool {
 /** What an assistant message of this dialect keeps for the endpoint that made it. */
 export interface OpenAiOpaque {
   reasoning_content?: string;
+  reasoning?: string;
   reasoning_details?: Json[];
   /** Extra content of calls, by their place. */
   extra?: { [index: string]: Json };
@@ -138,7 +139,7 @@ export class OpenAiMessages {
       ? message.opaque.blocks
       : {};
     if (message.calls.length > 0) {
-      for (const key of ["reasoning_content", "reasoning_details"]) {
+      for (const key of ["reasoning_content", "reasoning", "reasoning_details"]) {
         if (opaque[key] !== undefined) wire[key] = opaque[key];
       }
       wire["tool_calls"] = message.calls.map((call, index) => {

@@ -31,6 +31,7 @@ export class OpenAiReply implements ReplyReader {
   #usage: WireUsage | null = null;
   #model: string | null = null;
   #details: Json[] = [];
+  #reasoningKey: "reasoning_content" | "reasoning" = "reasoning_content";
   #extra: { [index: string]: Json } = {};
   #ended = false;
   #whole = false;
@@ -96,8 +97,12 @@ export class OpenAiReply implements ReplyReader {
   #opaque(calls: number): { dialect: string; blocks: Json } | null {
     if (calls === 0) return null;
     const blocks: OpenAiOpaque = {};
-    if (this.#builder.reasoning !== "") blocks.reasoning_content = this.#builder.reasoning;
     if (this.#details.length > 0) blocks.reasoning_details = this.#details;
+    if (this.#builder.reasoning !== "") {
+      if (this.#reasoningKey === "reasoning_content") {
+        blocks.reasoning_content = this.#builder.reasoning;
+      } else if (this.#details.length === 0) blocks.reasoning = this.#builder.reasoning;
+    }
     if (Object.keys(this.#extra).length > 0) blocks.extra = this.#extra;
     return Object.keys(blocks).length === 0
       ? null
@@ -110,8 +115,12 @@ export class OpenAiReply implements ReplyReader {
       this.#refusal += delta["refusal"];
       this.#builder.addOpaque(delta["refusal"].length);
     }
-    if (typeof delta["reasoning_content"] === "string") {
-      this.#builder.addReasoning(delta["reasoning_content"]);
+    // Servers name it either way, and some send both.
+    const key = typeof delta["reasoning_content"] === "string" ? "reasoning_content" : "reasoning";
+    const reasoning = delta[key];
+    if (typeof reasoning === "string" && reasoning !== "") {
+      this.#reasoningKey = key;
+      this.#builder.addReasoning(reasoning);
     }
     if (Array.isArray(delta["reasoning_details"])) {
       for (const detail of delta["reasoning_details"]) this.#takeDetail(detail);

@@ -287,6 +287,28 @@ Deno.test("OpenAiDialect: reasoning is carried back within a turn of calls, in t
   ]);
 });
 
+Deno.test("OpenAiReply: reasoning under its other name goes back under it, once", () => {
+  const made = delta({
+    tool_calls: [{ index: 0, id: "c1", function: { name: "fs__read", arguments: "{}" } }],
+  }, "tool_calls");
+  const rows: [Json, Json][] = [
+    [{ reasoning: "hm" }, { reasoning: "hm" }],
+    [{ reasoning: "hm", reasoning_content: "hm" }, { reasoning_content: "hm" }],
+    [
+      { reasoning: "hm", reasoning_details: [{ type: "t", text: "hm" }] },
+      { reasoning_details: [{ type: "t", text: "hm" }] },
+    ],
+  ];
+  for (const [piece, blocks] of rows) {
+    assert.deepEqual(read(delta(piece), made).draft().opaque, { dialect: "openai", blocks });
+  }
+  const spin = new OpenAiReply();
+  for (let i = 0; i < 20_000 && spin.cut === null; i++) {
+    spin.take(delta({ reasoning: "hm, " }) as JsonObject);
+  }
+  assert.deepEqual([spin.draft().finish, spin.draft().text], ["repetition", ""]);
+});
+
 Deno.test("OpenAiReply: pieces of a stream, as servers of all sorts send them", () => {
   const tool = (piece: JsonObject) => delta({ tool_calls: [piece] });
   const rows: Record<string, { events: Json[]; calls: [string, string, string][]; text?: string }> =
@@ -476,6 +498,8 @@ Deno.test("OpenAiDialect.learn: each rejection changes one thing, once", () => {
     [400, "response_format is not supported", '"response_format":', { responseFormat: false }],
     [500, "image input is not supported, hint: provide the mmproj", image, { images: false }],
     [400, "unknown field reasoning_content", '"reasoning_content":"x"', { reasoning: false }],
+    [400, "property 'reasoning' is unsupported", '"reasoning":"x"', { reasoning: false }],
+    [400, "unknown value for reasoning_effort", '"reasoning":"x"', null],
     [400, "temperature too high", "", null],
     [400, "image input is not supported", "", null],
     [429, "stream_options", "", null],
