@@ -170,12 +170,16 @@ for (const program of programs()) {
             cwd: attempt.project,
           });
           const fault = faultOf(attempt, resumed);
-          if (fault !== null) faults.push(`killed at ${line} (${had}, ${dialect}): ${fault}`);
+          if (fault !== null) {
+            faults.push(`seed ${seed}, killed at ${line} (${had}, ${dialect}): ${fault}`);
+          }
           const replayed = await runProgram(program, {
             args: ["replay", "job", "--run-dir", attempt.runs],
             cwd: attempt.project,
           });
-          if (replayed.code !== 0) faults.push(`killed at ${line}: ${replayed.stdout}`);
+          if (replayed.code !== 0) {
+            faults.push(`seed ${seed}, killed at ${line}: ${replayed.stdout}`);
+          }
         });
       }
       assert.deepEqual(faults, []);
