@@ -25,6 +25,7 @@ const MODELS_MS = 10_000;
 /** Models that a failure names. */
 const MODELS_SHOWN_MAX = 20;
 
+/** What an endpoint needs of its surroundings. */
 export interface EndpointDeps {
   settings: ModelSettings;
   vault: Vault;

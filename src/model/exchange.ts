@@ -20,11 +20,13 @@ const TRAILER_MS = 2_000;
 const REDIRECTS_MAX = 3;
 const LOST: HttpFailure = { class: "reset", message: "the connection was lost" };
 
+/** What an attempt needs of its surroundings. */
 export interface ExchangePorts {
   http: HttpPort;
   clock: ClockPort;
 }
 
+/** How long an attempt may take, and how long it may be silent. */
 export interface ExchangeLimits {
   requestTimeoutMs: number;
   /** Silence inside a body; Infinity for none. */

@@ -12,6 +12,7 @@ import { failed, type Outcome, success } from "../core/outcome.ts";
 import { clip } from "../core/text.ts";
 import type { FinishReason, Message, ModelReply, ModelRequest, ToolCall } from "../ports/model.ts";
 
+/** The version of the format that is written, and the only one that is read. */
 export const RECORDING_VERSION = 1;
 const RECORDING_KIND = "agentd-recording";
 const INSTRUCTION_CHARS_MAX = 500;
@@ -37,6 +38,7 @@ export type RecordedReply = Pick<
   "text" | "calls" | "finish" | "refusal" | "opaque" | "usage" | "model"
 >;
 
+/** One recorded reply with the fingerprints of its request. */
 export interface RecordingEntry {
   purpose: "turn" | "summary";
   /** Clipped: for people, and to say what differs. */
