@@ -1,35 +1,28 @@
 /** agentd inside another program: one run with its events and its result, as a typed API. */
 
-import { BrokerLink } from "../agent/link.ts";
-import { beginLoop } from "../agent/loop.ts";
-import { Desk } from "../broker/desk.ts";
-import { Servers } from "../broker/servers.ts";
 import { loadSettings } from "../config/load.ts";
-import { formatProblem } from "../config/problem.ts";
+import { OPTIONS } from "../config/options.ts";
+import { formatProblem, type Problem, problem } from "../config/problem.ts";
 import type { Settings } from "../config/settings.ts";
-import { makeUlid, toHex } from "../core/ids.ts";
-import { formatIso } from "../core/time.ts";
-import type { CancelReason } from "../wire/control.ts";
-import { createToolHost } from "../mcp/tool_host.ts";
+import { didYouMean } from "../config/suggest.ts";
+import { makeUlid } from "../core/ids.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
 import type { FilesPort } from "../ports/files.ts";
+import type { HttpPort } from "../ports/http.ts";
 import type { ModelPort } from "../ports/model.ts";
 import type { SignalsPort } from "../ports/signals.ts";
 import { RECORD_FILE } from "../record/append.ts";
 import { pause } from "../record/pause.ts";
 import { cursorAfter, readRecord, RECORD_START } from "../record/read.ts";
-import { rootPayload } from "../supervisor/payload.ts";
-import type { TelemetryPort } from "../ports/telemetry.ts";
-import type { ToolsPort } from "../ports/tools.ts";
-import type { AgentPayload } from "../wire/payload.ts";
 import type { SupervisorPorts } from "../supervisor/ports.ts";
 import { runOnce } from "../supervisor/run.ts";
 import { explainTrifecta, judgeGrant } from "../supervisor/rule_of_two.ts";
-import { cleanEnvironment } from "../wire/environment.ts";
 import type { RecordLine } from "../wire/record.ts";
-import { type AgentResult, failedResult, type RunResult } from "../wire/result.ts";
+import type { RunResult } from "../wire/result.ts";
+import { runInside } from "./embed_inside.ts";
 import { exitCode } from "./exit_code.ts";
+import { findModel } from "./find_model.ts";
 
 /** What {@link runAgent} is told. */
 export interface RunAgentOptions {
@@ -78,6 +71,7 @@ export class ConfigurationError extends Error {
 /** Effects that an embedded run needs. */
 export interface EmbedPorts extends SupervisorPorts {
   digest: DigestPort;
+  http: HttpPort;
   fetch: typeof fetch;
   cwd: string;
   home: string | null;
@@ -85,6 +79,21 @@ export interface EmbedPorts extends SupervisorPorts {
 }
 
 const FOLLOW_INTERVAL_MS = 50;
+const OPTION_NAMES = OPTIONS.map((option) => option.name);
+
+/** Options of daemons, and of how the command line speaks: nothing of an embedded run does that. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+  "health_file",
+  "listen",
+  "lock",
+  "log_content",
+  "log_format",
+  "log_level",
+  "otlp_endpoint",
+  "output",
+  "output_file",
+  "quiet",
+]);
 
 /** Runs an agent over ports; {@link AgentRun} is there at once. */
 export function embedAgent(ports: EmbedPorts, options: RunAgentOptions): AgentRun {
@@ -100,6 +109,7 @@ async function begin(
   ports: EmbedPorts,
   options: RunAgentOptions,
 ): Promise<{ path: string; result: Promise<RunResult> }> {
+  const { driver = "process" } = options;
   const loaded = await settingsOf(ports, options);
   const runId = loaded.runId ?? makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
   const settings: Settings = {
@@ -108,19 +118,28 @@ async function begin(
     log: { ...loaded.log, level: "error", quiet: true },
   };
   const path = `${settings.runDirectory}/${runId}/${RECORD_FILE}`;
-  const { driver = "process" } = options;
   const result = driver === "process"
-    ? runInProcesses(ports, settings, options.signal)
-    : runInside(ports, settings, driver.model, options.signal);
+    ? runInProcesses(ports, await withModel(ports, settings), options.signal)
+    : runInside(ports, settings, driver.model, options.signal).then((end) =>
+      composeResult(end, settings, end.status === "cancelled" ? "SIGTERM" : null)
+    );
   return { path, result };
 }
 
 async function settingsOf(ports: EmbedPorts, options: RunAgentOptions): Promise<Settings> {
   const flags: Record<string, readonly string[]> = { instruction: [options.instruction] };
-  for (const [name, value] of Object.entries(options.options ?? {})) {
-    flags[name.replace(/^--/, "").replaceAll("-", "_")] = typeof value === "string"
-      ? [value]
-      : value;
+  const problems: Problem[] = [];
+  for (const [written, value] of Object.entries(options.options ?? {})) {
+    const name = written.replace(/^--/, "").replaceAll("-", "_");
+    const why = name === "instruction"
+      ? "it is an option of its own"
+      : !OPTION_NAMES.includes(name)
+      ? `there is no such option; ${didYouMean(name, OPTION_NAMES)}`.replace(/; $/, "")
+      : WITHOUT_EFFECT.has(name)
+      ? "it has no effect in an embedded run"
+      : null;
+    if (why !== null) problems.push(problem(written, undefined, why));
+    else flags[name] = typeof value === "string" ? [value] : value;
   }
   const loaded = await loadSettings({
     purpose: "run",
@@ -138,8 +157,32 @@ async function settingsOf(ports: EmbedPorts, options: RunAgentOptions): Promise<
       return verdict.trifecta ? explainTrifecta(verdict) : null;
     },
   });
-  if (!loaded.ok) throw new ConfigurationError(loaded.failure.map(formatProblem));
+  if (!loaded.ok) problems.push(...loaded.failure);
+  else if (loaded.value.mode !== "once") {
+    problems.push(
+      problem("mode", loaded.value.mode, "an embedded run is one run: its mode is once"),
+    );
+  }
+  if (!loaded.ok || problems.length > 0) {
+    throw new ConfigurationError(problems.map(formatProblem));
+  }
   return loaded.value;
+}
+
+/** The settings with a model that is there. */
+async function withModel(ports: EmbedPorts, settings: Settings): Promise<Settings> {
+  let told = "";
+  const found = await findModel({
+    ...ports,
+    terminal: {
+      writeError(text) {
+        told += text;
+        return true;
+      },
+    },
+  }, settings);
+  if (found === null) throw new ConfigurationError([told.replace(/^agentd: /, "").trim()]);
+  return found;
 }
 
 async function runInProcesses(
@@ -168,110 +211,13 @@ function abortAsSignal(signal: AbortSignal | undefined): SignalsPort {
   };
 }
 
-/** The same loop, record, tool host and broker desk, all in this process. */
-async function runInside(
-  ports: EmbedPorts,
-  settings: Settings,
-  model: ModelPort,
-  signal: AbortSignal | undefined,
-): Promise<RunResult> {
-  const startedWallMs = ports.clock.wallMs();
-  const payload = insidePayload(ports, settings, startedWallMs);
-  const { identity } = payload;
-  const ended = Promise.withResolvers<AgentResult>();
-  const { link, tools, close } = connectInside(ports, settings, payload, ended.resolve);
-  const driver = beginLoop({
-    ...ports,
-    payload,
-    vault: settings.vault,
-    model,
-    tools,
-    broker: link,
-    telemetry: SILENT,
-    ended: ended.resolve,
-  });
-  const cancel = () => driver?.cancel("sigterm" satisfies CancelReason);
-  if (signal?.aborted) cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  const { artifact: _artifact, evidence: _evidence, ...result } = await ended.promise;
-  signal?.removeEventListener("abort", cancel);
-  await close();
-  const end = {
-    run_id: identity.runId,
-    ...result,
-    started_at: formatIso(startedWallMs),
-    ended_at: formatIso(ports.clock.wallMs()),
-    record: `${identity.directory}/${RECORD_FILE}`,
-  };
-  return composeResult(end, settings, result.status === "cancelled" ? "SIGTERM" : null);
-}
-
-const SILENT: TelemetryPort = { emit: () => {} };
-
-function insidePayload(ports: EmbedPorts, settings: Settings, startedWallMs: number): AgentPayload {
-  const identity = {
-    runId: settings.runId!,
-    agentId: makeUlid(startedWallMs, ports.random.bytes(10)),
-    path: "0",
-    depth: 0,
-    directory: `${settings.runDirectory}/${settings.runId}`,
-    traceId: toHex(ports.random.bytes(16)),
-    parentSpanId: null,
-  };
-  const alone = { ...settings, limits: { ...settings.limits, maxSubagents: 0 } };
-  const deadlineWallMs = startedWallMs + settings.limits.deadlineMs;
-  return rootPayload(alone, identity, { kind: "fresh" }, deadlineWallMs);
-}
-
-/** Tool host and broker desk, joined without a channel between processes. */
-function connectInside(
-  ports: EmbedPorts,
-  settings: Settings,
-  payload: AgentPayload,
-  ended: (result: AgentResult) => void,
-): { link: BrokerLink; tools: ToolsPort; close: () => Promise<void> } {
-  const { vault } = settings;
-  const environment = cleanEnvironment(ports.env);
-  const servers = new Servers({ ...ports, payload, vault, environment, telemetry: SILENT });
-  const link: BrokerLink = new BrokerLink((message) => desk.receive(message));
-  const desk: Desk = new Desk({
-    ...ports,
-    payload,
-    vault,
-    environment,
-    // No group of its own: nothing is swept that this process may need.
-    groupId: -1,
-    telemetry: SILENT,
-    servers,
-    toSupervisor: () => {},
-    toWorker: (message) => void link.receive(message),
-    up: () => {},
-    failed: (message) => ended(failedResult("crashed", message)),
-    ended,
-  });
-  const tools = createToolHost({
-    ...ports,
-    servers: payload.servers,
-    tools: payload.tools,
-    identity: payload.identity,
-    vault,
-    openServer: (name, aborted) => link.openServer(name, aborted),
-    telemetry: SILENT,
-  });
-  const close = async () => {
-    await tools.close();
-    desk.stop();
-    await servers.closeAll();
-  };
-  return { link, tools, close };
-}
-
 function composeResult(
   end: Omit<RunResult, "exit_code">,
   settings: Settings,
   signal: "SIGINT" | "SIGTERM" | null,
 ): RunResult {
-  const code = exitCode({ ...end, mode: settings.mode, signal, forced: false });
+  const partial = end.partial && end.result !== null;
+  const code = exitCode({ ...end, mode: settings.mode, partial, signal, forced: false });
   const { run_id, status, abort, ...rest } = end;
   return { run_id, status, abort, exit_code: code, ...rest };
 }

@@ -7,7 +7,9 @@ import { NO_MODEL, NO_MODEL_ADVICE } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
 
 /** The effects of looking. */
-export type ModelPorts = Pick<CliPorts, "clock" | "http" | "terminal">;
+export type ModelPorts = Pick<CliPorts, "clock" | "http"> & {
+  terminal: Pick<CliPorts["terminal"], "writeError">;
+};
 
 /**
  * The settings with those endpoints alone that are there; null, which is told, if all were only
