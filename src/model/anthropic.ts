@@ -51,7 +51,7 @@ export class AnthropicDialect implements Dialect {
     return token === null ? version : { ...version, "x-api-key": token };
   }
 
-  render(request: ModelRequest, model: string, quirks: Quirks): string {
+  render(request: ModelRequest, model: string, quirks: Quirks): string[] {
     if (this.#messages.images !== quirks.images) {
       this.#messages = {
         images: quirks.images,
@@ -65,11 +65,13 @@ export class AnthropicDialect implements Dialect {
       quirks.answerTool;
     const tools = this.#renderTools(request, answers);
     const choice = this.#toolChoice(request, answers, tools !== "");
-    return `{"model":${JSON.stringify(model)}${tools}${
-      this.#renderSystem(request.system)
-    },"messages":[${this.#messages.renderer.render(request.messages)}]${choice}${
-      renderParameters(parameters, this.#settings.options)
-    }}`;
+    const messages = this.#messages.renderer.render(request.messages);
+    const system = this.#renderSystem(request.system);
+    return [
+      `{"model":${JSON.stringify(model)}${tools}${system},"messages":[`,
+      messages.settled,
+      `${messages.rest}]${choice}${renderParameters(parameters, this.#settings.options)}}`,
+    ];
   }
 
   startReply(): ReplyReader {

@@ -7,7 +7,7 @@
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
 import type { Message, Part, ToolSpec } from "../ports/model.ts";
-import { type RangePlace, SettledPrefix } from "./settled.ts";
+import { type Pieces, type RangePlace, SettledPrefix, toPieces } from "./settled.ts";
 import {
   describePart,
   EMPTY_TEXT,
@@ -45,12 +45,13 @@ export class AnthropicMessages {
     this.#images = images;
   }
 
-  /** The members of the array `messages`, joined by commas. */
-  render(conversation: readonly Message[]): string {
-    return this.#settled.render(
+  /** The members of the array `messages`, with their commas: those that change no more, the rest. */
+  render(conversation: readonly Message[]): Pieces {
+    const { settled, rest } = this.#settled.render(
       conversation,
       (messages, place) => this.#renderRange(messages, place),
     );
+    return toPieces("", settled, rest);
   }
 
   #renderRange(conversation: readonly Message[], place: RangePlace): string {

@@ -57,7 +57,7 @@ function render(
     traceparent: "00-0-0-01",
     ...more,
   };
-  const body = JSON.parse(dialect.render(request, "m", { ...FULL_QUIRKS, ...quirks }));
+  const body = JSON.parse(dialect.render(request, "m", { ...FULL_QUIRKS, ...quirks }).join(""));
   assert.equal(findFault("anthropic", body), null);
   return body;
 }

@@ -77,8 +77,11 @@ export interface Dialect {
   readonly path: string;
   /** Headers of every request; `token` in the clear. */
   headers(token: string | null): Record<string, string>;
-  /** The body of a request, as JSON. Old messages are not rendered again. */
-  render(request: ModelRequest, model: string, quirks: Quirks): string;
+  /**
+   * The body of a request, as JSON in pieces: those before the last are mostly those of the request
+   * before. Old messages are not rendered again.
+   */
+  render(request: ModelRequest, model: string, quirks: Quirks): string[];
   startReply(): ReplyReader;
   /** The quirks to go on with after a rejection that names what it did not like, else null. */
   learn(status: number, message: string, body: string, quirks: Quirks): Quirks | null;

@@ -36,7 +36,7 @@ export interface EndpointDeps {
 }
 
 type Attempted =
-  & { requests: number; body: string }
+  & { requests: number; body: readonly string[] }
   & ({ ok: true; draft: Draft } | { ok: false; trouble: Trouble });
 
 /** An endpoint with a wire. */
@@ -113,12 +113,12 @@ export class HttpEndpoint implements Member {
   async #attempt(request: ModelRequest, signal: AbortSignal): Promise<Attempted> {
     if (this.#model === null) {
       const listed = await this.#listModels(signal, MODELS_MS);
-      if (!listed.ok) return { ok: false, trouble: listed.trouble, requests: 0, body: "" };
+      if (!listed.ok) return { ok: false, trouble: listed.trouble, requests: 0, body: [] };
       const first = listed.names[0];
       if (first === undefined) {
         const body = "model not found: GET /models lists none; name one with --model";
         const trouble: Trouble = { kind: "status", status: 404, headers: new Headers(), body };
-        return { ok: false, trouble, requests: 0, body: "" };
+        return { ok: false, trouble, requests: 0, body: [] };
       }
       this.#model = first;
     }
@@ -130,7 +130,7 @@ export class HttpEndpoint implements Member {
       purpose: request.purpose,
       messages: request.messages.length,
       tools: request.tools.length,
-      bytes: body.length,
+      bytes: charsOf(body),
     }, "debug");
     const accept = wantsStream(settings.options) ? "text/event-stream" : "application/json";
     const sent = await exchange(
@@ -153,17 +153,17 @@ export class HttpEndpoint implements Member {
     return { ...sent, body };
   }
 
-  #learn(tried: { trouble: Trouble; body: string }): boolean {
+  #learn(tried: { trouble: Trouble; body: readonly string[] }): boolean {
     const { trouble } = tried;
     if (trouble.kind !== "status") return false;
     const told = errorText(trouble.body);
-    const learned = this.#dialect.learn(trouble.status, told, tried.body, this.#quirks);
+    const learned = this.#dialect.learn(trouble.status, told, tried.body.join(""), this.#quirks);
     if (learned === null) return false;
     this.#quirks = learned;
     return true;
   }
 
-  #reply(tried: { draft: Draft; body: string }, attempts: number): ModelReply {
+  #reply(tried: { draft: Draft; body: readonly string[] }, attempts: number): ModelReply {
     const { draft } = tried;
     return {
       text: draft.text,
@@ -171,7 +171,7 @@ export class HttpEndpoint implements Member {
       finish: draft.finish,
       refusal: draft.refusal,
       opaque: draft.opaque,
-      usage: completeUsage(draft, tried.body.length),
+      usage: completeUsage(draft, charsOf(tried.body)),
       model: draft.model ?? this.#model ?? "",
       endpoint: this.label,
       attempts,
@@ -273,6 +273,10 @@ const FAILURE_WORDS: Readonly<Record<string, string>> = {
   tools_unsupported: "Cannot offer tools to the model at",
   cancelled: "Cancelled a call of the model at",
 };
+
+function charsOf(pieces: readonly string[]): number {
+  return pieces.reduce((sum, piece) => sum + piece.length, 0);
+}
 
 /** What the endpoint reported, or the estimate where it reported none or was cut off. */
 function completeUsage(draft: Draft, bodyChars: number): Usage {

@@ -30,7 +30,7 @@ export class OpenAiDialect implements Dialect {
     return token === null ? {} : { authorization: `Bearer ${token}` };
   }
 
-  render(request: ModelRequest, model: string, quirks: Quirks): string {
+  render(request: ModelRequest, model: string, quirks: Quirks): string[] {
     if (
       this.#messages.images !== quirks.images || this.#messages.reasoning !== quirks.reasoning
     ) {
@@ -42,9 +42,15 @@ export class OpenAiDialect implements Dialect {
       ? ""
       : `,"tools":[${this.#tools.render(request.tools)}]`;
     const messages = this.#messages.renderer.render(request.system, request.messages);
-    return `{"model":${JSON.stringify(model)}${tools},"messages":[${messages}]${
-      this.#toolChoice(request)
-    }${renderParameters(this.#parameters(request, quirks), this.#settings.options)}}`;
+    const parameters = renderParameters(
+      this.#parameters(request, quirks),
+      this.#settings.options,
+    );
+    return [
+      `{"model":${JSON.stringify(model)}${tools},"messages":[${messages.head}`,
+      messages.settled,
+      `${messages.rest}]${this.#toolChoice(request)}${parameters}}`,
+    ];
   }
 
   startReply(): ReplyReader {

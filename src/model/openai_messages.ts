@@ -3,7 +3,7 @@
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
 import type { Message, Part, ToolSpec } from "../ports/model.ts";
-import { SettledPrefix } from "./settled.ts";
+import { type Pieces, SettledPrefix, toPieces } from "./settled.ts";
 import {
   describePart,
   EMPTY_TEXT,
@@ -51,11 +51,16 @@ export class OpenAiMessages {
     this.#reasoning = reasoning;
   }
 
-  /** The members of the array `messages`, joined by commas. */
-  render(system: string, conversation: readonly Message[]): string {
-    const members = this.#settled.render(conversation, (messages) => this.#renderRange(messages));
-    if (system === "") return members;
-    return members === "" ? this.#renderSystem(system) : `${this.#renderSystem(system)},${members}`;
+  /**
+   * The members of the array `messages`, with their commas: the system's and those that change no
+   * more, then the rest.
+   */
+  render(system: string, conversation: readonly Message[]): Pieces {
+    const { settled, rest } = this.#settled.render(
+      conversation,
+      (messages) => this.#renderRange(messages),
+    );
+    return toPieces(system === "" ? "" : this.#renderSystem(system), settled, rest);
   }
 
   #renderRange(conversation: readonly Message[]): string {

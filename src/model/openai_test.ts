@@ -60,7 +60,7 @@ function render(
 ): Loose {
   const dialect = new OpenAiDialect({ ...SETTINGS, ...settings });
   const body = JSON.parse(
-    dialect.render(request(messages, more), "m", { ...FULL_QUIRKS, ...quirks }),
+    dialect.render(request(messages, more), "m", { ...FULL_QUIRKS, ...quirks }).join(""),
   );
   assert.equal(findFault("openai", body), null);
   return body;
@@ -192,7 +192,7 @@ Deno.test("OpenAiDialect.render: old messages stay byte for byte and are not ren
   const messages: Message[] = [user("do it")];
   let before = "";
   for (let turn = 0; turn < 20; turn++) {
-    const body = dialect.render(request([...messages]), "m", FULL_QUIRKS);
+    const body = dialect.render(request([...messages]), "m", FULL_QUIRKS).join("");
     const conversation = body.slice(0, body.indexOf('],"stream"'));
     assert.ok(conversation.startsWith(before));
     before = conversation;

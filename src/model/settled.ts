@@ -25,10 +25,10 @@ export class SettledPrefix {
   #json = "";
 
   /**
-   * Renders a conversation. `render` must give the same for a whole as for its parts, joined, where
+   * Renders a conversation: the settled part, and the rest. `render` must give the same for a whole as for its parts, joined, where
    * a part begins with a reply after something else.
    */
-  render(messages: readonly Message[], render: RenderRange): string {
+  render(messages: readonly Message[], render: RenderRange): { settled: string; rest: string } {
     if (!this.#holds(messages)) this.#messages = [], this.#json = "";
     const from = this.#messages.length;
     const to = settledEnd(messages);
@@ -39,7 +39,10 @@ export class SettledPrefix {
     }
     const { length } = this.#messages;
     const rest = length === 0 ? messages : messages.slice(length);
-    return join(this.#json, render(rest, { isStart: length === 0, isEnd: true }));
+    return {
+      settled: this.#json,
+      rest: render(rest, { isStart: length === 0, isEnd: true }),
+    };
   }
 
   #holds(messages: readonly Message[]): boolean {
@@ -58,6 +61,22 @@ function settledEnd(messages: readonly Message[]): number {
     if (++replies === OPEN_REPLIES) return i;
   }
   return 0;
+}
+
+/** Members of an array in three pieces, commas included; the middle one stays the same for long. */
+export interface Pieces {
+  head: string;
+  settled: string;
+  rest: string;
+}
+
+/** Puts the commas where they belong: never into the piece that stays the same. */
+export function toPieces(head: string, settled: string, rest: string): Pieces {
+  return {
+    head: head !== "" && settled + rest !== "" ? `${head},` : head,
+    settled,
+    rest: settled !== "" && rest !== "" ? `,${rest}` : rest,
+  };
 }
 
 function join(first: string, second: string): string {

@@ -5,7 +5,9 @@ import { systemRandom } from "../sys/random.ts";
 import { AnthropicMessages } from "./anthropic_messages.ts";
 import { CallIds } from "./client.ts";
 import { OpenAiMessages } from "./openai_messages.ts";
+import type { Pieces } from "./settled.ts";
 
+const whole = ({ head, settled, rest }: Pieces) => head + settled + rest;
 const text = (content: string): Part => ({ type: "text", text: content });
 const image: Part = { type: "image", mimeType: "image/png", data: "aGk=" };
 
@@ -77,12 +79,14 @@ Deno.test("SettledPrefix: what is rendered is what a fresh renderer gives, howev
       changes.forEach((drawn, n) => {
         messages = apply(messages, drawn, n);
         assert.equal(
-          openai.render("system", messages),
-          new OpenAiMessages(true, true).render("system", messages),
+          whole(openai.render("system", messages)),
+          whole(new OpenAiMessages(true, true).render("system", messages)),
         );
+        JSON.parse(`[${whole(openai.render("system", messages))}]`);
+        JSON.parse(`[${whole(openai.render("", messages))}]`);
         assert.equal(
-          anthropic.render(messages),
-          new AnthropicMessages(true).render(messages),
+          whole(anthropic.render(messages)),
+          whole(new AnthropicMessages(true).render(messages)),
         );
       });
     }),

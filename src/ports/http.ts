@@ -4,7 +4,8 @@ export interface HttpRequest {
   method: string;
   url: string;
   headers: Record<string, string>;
-  body?: string | Uint8Array;
+  /** Pieces are sent as one body: those before the last are often the same as in the request before. */
+  body?: string | Uint8Array | readonly string[];
   /** `manual`: a redirect is handed back as it is. */
   redirect?: "follow" | "manual" | "error";
 }

@@ -1,4 +1,4 @@
-import type { HttpFailure, HttpPort } from "../ports/http.ts";
+import type { HttpFailure, HttpPort, HttpRequest } from "../ports/http.ts";
 import { failed, success } from "../core/outcome.ts";
 
 const encoder = new TextEncoder();
@@ -8,22 +8,22 @@ const encoder = new TextEncoder();
  * heap until the next full collection, which in a long run of large requests is hundreds of MiB.
  */
 class StreamedBody extends Blob {
-  readonly #bytes: Uint8Array<ArrayBuffer>;
+  readonly #chunks: readonly Uint8Array<ArrayBuffer>[];
 
-  constructor(bytes: Uint8Array<ArrayBuffer>) {
+  constructor(chunks: readonly Uint8Array<ArrayBuffer>[]) {
     super();
-    this.#bytes = bytes;
+    this.#chunks = chunks;
   }
 
   override get size(): number {
-    return this.#bytes.length;
+    return this.#chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   }
 
   override stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
-    const bytes = this.#bytes;
+    const chunks = this.#chunks;
     return new ReadableStream({
       start(controller) {
-        if (bytes.length > 0) controller.enqueue(bytes);
+        for (const chunk of chunks) if (chunk.length > 0) controller.enqueue(chunk);
         controller.close();
       },
     });
@@ -41,13 +41,49 @@ export const fetchOnce: typeof fetch = (input, init) => {
   // Refused by the sandbox, a streamed body would wait for its reader and keep the process alive.
   if (!mayConnect(input)) return fetch(input, init);
   const bytes = typeof body === "string" ? encoder.encode(body) : body as Uint8Array<ArrayBuffer>;
-  return fetch(input, { ...init, body: new StreamedBody(bytes) });
+  return fetch(input, { ...init, body: new StreamedBody([bytes]) });
 };
+
+/** Shorter pieces are not worth remembering, more pieces not worth their memory. */
+const PIECE_CHARS_MIN = 4_096;
+const PIECES_MAX = 4;
+const HOSTS_MAX = 256;
+
+/** Encodes the pieces of bodies; what begins one request after the other is encoded once. */
+class PieceEncoder {
+  readonly #known = new Map<string, Uint8Array<ArrayBuffer>>();
+
+  encode(pieces: readonly string[]): Uint8Array<ArrayBuffer>[] {
+    return pieces.map((piece, index) =>
+      index === pieces.length - 1 || piece.length < PIECE_CHARS_MIN
+        ? encoder.encode(piece)
+        : this.#recall(piece)
+    );
+  }
+
+  #recall(piece: string): Uint8Array<ArrayBuffer> {
+    const bytes = this.#known.get(piece) ?? encoder.encode(piece);
+    // The newest stand last; the one that was not used for longest gives way.
+    this.#known.delete(piece);
+    this.#known.set(piece, bytes);
+    const oldest = this.#known.keys().next().value;
+    if (this.#known.size > PIECES_MAX && oldest !== undefined) this.#known.delete(oldest);
+    return bytes;
+  }
+}
+
+const pieces = new PieceEncoder();
+
+/** Hosts that may be connected to: a Worker's permissions do not change. */
+const permitted = new Set<string>();
 
 function mayConnect(input: RequestInfo | URL): boolean {
   const { protocol, hostname, port } = new URL(input instanceof Request ? input.url : input);
   const host = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
-  return Deno.permissions.querySync({ name: "net", host }).state === "granted";
+  if (permitted.has(host)) return true;
+  if (Deno.permissions.querySync({ name: "net", host }).state !== "granted") return false;
+  if (permitted.size < HOSTS_MAX) permitted.add(host);
+  return true;
 }
 
 /** HTTP over the runtime's own `fetch`, which keeps connections alive. */
@@ -57,7 +93,7 @@ export const systemHttp: HttpPort = {
       const reply = await fetchOnce(request.url, {
         method: request.method,
         headers: request.headers,
-        body: request.body as BodyInit | undefined,
+        body: bodyOf(request),
         redirect: request.redirect ?? "manual",
         signal,
       });
@@ -67,6 +103,12 @@ export const systemHttp: HttpPort = {
     }
   },
 };
+
+function bodyOf({ url, body }: HttpRequest): BodyInit | undefined {
+  if (body === undefined || typeof body === "string") return body;
+  if (body instanceof Uint8Array) return body as Uint8Array<ArrayBuffer>;
+  return mayConnect(url) ? new StreamedBody(pieces.encode(body)) : body.join("");
+}
 
 /** The closed class of what `fetch`, or reading its body, threw. */
 export function classifyHttpError(error: unknown, signal: AbortSignal): HttpFailure {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fetchOnce } from "./http.ts";
+import { fetchOnce, systemHttp } from "./http.ts";
 
 /** Takes one connection; answers its first request, and closes without an answer at the second. */
 async function serveOne(listener: Deno.Listener): Promise<string[]> {
@@ -53,5 +53,24 @@ Deno.test("fetchOnce: bytes as they are, an empty body too", async () => {
     await (await fetchOnce(url, { method: "POST", body })).text();
   assert.equal(await post(new Uint8Array([0, 255, 10])), "3 0,255,10");
   assert.match(await post(""), /^(?:0|null) $/);
+  await server.shutdown();
+});
+
+Deno.test("systemHttp: a body in pieces is one body, whatever of it was sent before", async () => {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    return new Response(`${request.headers.get("content-length")} ${await request.text()}`);
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const { signal } = new AbortController();
+  const long = (n: number) => `${n}é`.repeat(4_000);
+  // More long pieces than are remembered, each more than once.
+  for (const n of [1, 1, 2, 3, 4, 5, 6, 1, 6]) {
+    const body = ["head ", long(n), "", long(n + 1), ` tail ${n}`];
+    const sent = await systemHttp.send({ method: "POST", url, headers: {}, body }, signal);
+    assert.ok(sent.ok);
+    const whole = body.join("");
+    const text = await new Response(sent.value.body).text();
+    assert.equal(text, `${new TextEncoder().encode(whole).length} ${whole}`);
+  }
   await server.shutdown();
 });
