@@ -16,16 +16,15 @@ export const isOurs = (reading: Reading): boolean =>
 
 let runs = 0;
 
-/** Arguments of one run against the bench's endpoint and tool server. */
-export function runArguments(bench: Bench, extra: string[] = []): string[] {
+/** Arguments of one run against the bench's endpoint and, unless it says otherwise, tool server. */
+export function runArguments(bench: Bench, extra: string[] = [], server = true): string[] {
   return [
     "run",
     "--intelligence",
     bench.endpoint.url,
     "--model",
     "bench",
-    "--mcp",
-    `bench=node ${bench.programs.scripts}/tool_server.mjs`,
+    ...(server ? ["--mcp", `bench=node ${bench.programs.scripts}/tool_server.mjs`] : []),
     "--run-dir",
     bench.programs.scratch,
     "--run-id",

@@ -9,12 +9,13 @@ const IDLE_MS = 20_000;
 const BURST = 8;
 const REFILL_MS = 4_500;
 
-const CHILD = "Wait for a word.";
+const CHILD = "Wait for word";
 
-const spawnCall = {
+const spawnCall = (number: number) => ({
   name: "subagent_spawn",
-  arguments: { objective: CHILD, disposition: "async" },
-};
+  // Each is another call: the same one again would be a repeat.
+  arguments: { objective: `${CHILD} ${number}.`, disposition: "async" },
+});
 
 interface Crowd {
   running: Running;
@@ -26,7 +27,7 @@ interface Crowd {
   release(): void;
 }
 
-/** Starts a run whose agent has so many children, all waiting for their model. */
+/** Starts a run whose agent has so many children, all waiting for their model; no tool servers. */
 function startCrowd(bench: Bench, children: number, extra: string[]): Crowd {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: waiting, resolve: allWait } = Promise.withResolvers<void>();
@@ -44,10 +45,12 @@ function startCrowd(bench: Bench, children: number, extra: string[]): Crowd {
       }
       if (asked < children) {
         if (replies > 0) await new Promise((resolve) => setTimeout(resolve, REFILL_MS));
-        const count = Math.min(BURST, children - asked);
-        asked += count;
+        const first = asked;
+        asked = Math.min(asked + BURST, children);
         askedMs = performance.now();
-        return { calls: Array.from({ length: count }, () => spawnCall) };
+        return {
+          calls: Array.from({ length: asked - first }, (_, index) => spawnCall(first + index)),
+        };
       }
       await released;
       return { text: "All are there." };
@@ -61,8 +64,12 @@ function startCrowd(bench: Bench, children: number, extra: string[]): Crowd {
     "--max-subagents",
     String(children),
     ...extra,
-  ]);
-  return { running: start(bench.programs.agentd, args), firstCalls, waiting, release };
+  ], false);
+  const running = start(bench.programs.agentd, args);
+  const ended = running.ended.then(({ stderr }) => {
+    throw new Error(`the run ended before its children waited\n${stderr.slice(-2_000)}`);
+  });
+  return { running, firstCalls, waiting: Promise.race([waiting, ended]), release };
 }
 
 /** One child, eight, thirty-two. */
@@ -89,7 +96,7 @@ export async function measureChildren(bench: Bench): Promise<void> {
     value: one.firstCalls[0]!,
     unit: "ms",
   });
-  // The supervisor, its agent, the tool server of each agent, and the child, which came last.
+  // The child came last.
   const child = tree.filter((reading) => reading.command.includes("__agent")).at(-1)!;
   report({
     what: "one child waiting: resident",
