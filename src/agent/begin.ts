@@ -39,15 +39,17 @@ export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out:
   state.limits = event.limits;
   state.cancel = null;
   state.startedAt = event.at;
-  state.progress.idle = 0;
-  state.progress.failing = 0;
-  state.progress.attempts.clear();
-  state.progress.attemptsHigh = 0;
-  state.compactions = 0;
-  state.shortened = false;
   state.last = null;
   state.turn = null;
-  noteOnLast(state.transcript, resumeNote(strategy));
+  if (event.forked !== true) {
+    state.progress.idle = 0;
+    state.progress.failing = 0;
+    state.progress.attempts.clear();
+    state.progress.attemptsHigh = 0;
+    state.compactions = 0;
+    state.shortened = false;
+    noteOnLast(state.transcript, resumeNote(strategy));
+  }
   state.phase = { tag: "starting", resumed: true };
   out.push({ do: "connect" });
   return null;

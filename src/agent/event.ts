@@ -97,7 +97,8 @@ export type AgentEvent =
     | { type: "child.ended"; end: ChildEnd }
     /** `reconnect`: the process is new, its servers are not connected yet. */
     | { type: "delivered"; delivery: Delivery; reconnect: boolean }
-    | { type: "run.resumed"; limits: Limits; changes: Json; program?: string }
+    /** `forked`: not a stop in time but another run's line of thought; the model is told nothing. */
+    | { type: "run.resumed"; limits: Limits; changes: Json; program?: string; forked?: boolean }
   );
 
 export type AgentEventType = AgentEvent["type"];

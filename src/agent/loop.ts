@@ -179,5 +179,12 @@ function resumed(payload: AgentPayload, state: AgentState): EventBody {
   for (const [key, value] of Object.entries(payload.limits)) {
     if (before[key] !== value) changes.push(clip(`${key}: ${before[key]} -> ${value}`, 200));
   }
-  return { type: "run.resumed", limits: payload.limits, changes, program: VERSION };
+  const { start } = payload;
+  return {
+    type: "run.resumed",
+    limits: payload.limits,
+    changes,
+    program: VERSION,
+    ...(start.kind === "resume" && start.forked ? { forked: true } : {}),
+  };
 }

@@ -44,7 +44,7 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
   const forked = forkRun({ ...ports, runDirectory: settings.runDirectory }, place, from, runId);
   if (!forked.ok) return cannot(forked.failure);
   tellNotices(ports, settings, [...loaded.notices, `forked from ${place.id} as ${runId}`]);
-  return await runToEnd(ports, settings, { kind: "resume" });
+  return await runToEnd(ports, settings, { kind: "resume", forked: true });
 }
 
 /** The start of a run as its record has it; nothing of what came after. */

@@ -182,7 +182,8 @@ export interface AgentIdentity {
 export type Start =
   | { kind: "fresh" }
   /** Goes on from the record in the directory. */
-  | { kind: "resume" }
+  /** `forked`: the record is another run's, up to an iteration that is now made anew. */
+  | { kind: "resume"; forked?: boolean }
   /** A warm session: stays after a final and takes further deliveries. */
   | { kind: "warm"; resume: boolean }
   /**
