@@ -1,6 +1,13 @@
 /** One supervised agent: the machine of table.ts with a process, a timer and a record behind it. */
 
-import { AGENT_START_TIMEOUT_MS, DEADLINE_GRACE_MS, HOOK_TIMEOUT_MS } from "../core/limits.ts";
+import {
+  AGENT_START_TIMEOUT_MS,
+  DEADLINE_GRACE_MS,
+  HOOK_TIMEOUT_MS,
+  PROGRESS_EXTENSIONS_MAX,
+  RETRY_AFTER_MS_MAX,
+  TRANSPORT_BACKOFF,
+} from "../core/limits.ts";
 import type { Vault } from "../core/secret.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
@@ -100,6 +107,11 @@ export class Agent {
   /** SIGKILL, now. */
   kill(reason: CancelReason): void {
     this.#step({ type: "killRequested", reason });
+  }
+
+  /** Says whether its silence is legal: subagents at work, nothing delivered, nothing to watch. */
+  excuse(yes: boolean): void {
+    this.#step({ type: "excused", yes });
   }
 
   send(frame: ToAgent): boolean {
@@ -260,17 +272,22 @@ export class Agent {
 
 type WithoutTime<Event> = Event extends { at: number } ? Omit<Event, "at"> : never;
 
-/** The plan of an agent: detector B waits longer than any legal call takes. */
+/** The plan of an agent. Detector B waits longer than any legal call takes, retries included. */
 export function planFor(
   payload: AgentPayload,
   deadlineMs: number,
   cancelRungMs: number,
 ): ChildPlan {
   const { limits, model, tools, task } = payload;
-  const legalMs = [limits.progressTimeoutMs, model.requestTimeoutMs, tools.timeoutMs];
-  for (const rule of tools.rules) legalMs.push(rule.timeoutMs ?? 0);
-  for (const check of task.checks) legalMs.push(check.timeoutMs);
-  for (const server of payload.servers) legalMs.push(server.startTimeoutMs);
+  const attempts = 1 + TRANSPORT_BACKOFF.attemptsMax;
+  const toolTimesMax = 1 + PROGRESS_EXTENSIONS_MAX;
+  const legalMs = [
+    limits.progressTimeoutMs,
+    attempts * model.requestTimeoutMs + TRANSPORT_BACKOFF.attemptsMax * RETRY_AFTER_MS_MAX,
+    toolTimesMax * Math.max(tools.timeoutMs, ...tools.rules.map((rule) => rule.timeoutMs ?? 0)),
+    ...task.checks.map((check) => check.timeoutMs),
+    ...payload.servers.map((server) => server.startTimeoutMs),
+  ];
   return {
     startTimeoutMs: AGENT_START_TIMEOUT_MS,
     // Hooks that are told of the end, the deadline's too, have their time.

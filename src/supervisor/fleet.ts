@@ -227,6 +227,15 @@ export function aliveBelow(fleet: Fleet, path: string): Node[] {
     .sort((a, b) => b.depth - a.depth);
 }
 
+/** Whether a node below a path, or one between the two, was detached. */
+export function isDetached(fleet: Fleet, node: Node, path: string): boolean {
+  for (let at: Node | undefined = node; at && at.path !== path;) {
+    if (at.disposition === "detach") return true;
+    at = at.parent === null ? undefined : fleet.nodes.get(at.parent);
+  }
+  return false;
+}
+
 /** Whether `path` is a child, a grandchild and so on of `ancestor`. */
 export function isBelow(path: string, ancestor: string): boolean {
   return path.startsWith(`${ancestor}.`);

@@ -37,8 +37,8 @@ export type Why =
 export interface Watch {
   /** The last frame that shows the loop at work. */
   heardMs: number;
-  /** It waits for subagents: silence is legal. */
-  waiting: boolean;
+  /** By our own knowledge its silence is legal: subagents at work, a session without a delivery. */
+  excused: boolean;
   /** The ping last sent, and the pings since the last pong. */
   ping: number;
   unanswered: number;
@@ -78,6 +78,8 @@ export type ChildEvent =
     | { type: "progressed"; progress: Progress }
     /** A request or another frame of the loop. */
     | { type: "heard" }
+    /** Its silence became legal, or no longer is. */
+    | { type: "excused"; yes: boolean }
     | { type: "resulted"; result: AgentResult }
     | { type: "frameBroken"; message: string }
     | { type: "outputEnded" }

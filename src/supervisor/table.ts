@@ -60,11 +60,7 @@ const reap =
     [{ type: "settle" }],
   ];
 
-const heard = (watch: Watch, at: number, waiting = watch.waiting): Watch => ({
-  ...watch,
-  heardMs: at,
-  waiting,
-});
+const heard = (watch: Watch, at: number): Watch => ({ ...watch, heardMs: at });
 
 const live = {
   ponged: <S extends Live>(state: S, event: EventOf<"ponged">): Step => // A pong to a ping never sent, or to an old one, proves nothing and breaks nothing.
@@ -73,7 +69,11 @@ const live = {
     [],
   ],
   progressed: <S extends Live>(state: S, event: EventOf<"progressed">): Step => [
-    { ...state, watch: heard(state.watch, event.at, event.progress.doing === "waiting") },
+    { ...state, watch: heard(state.watch, event.at) },
+    [],
+  ],
+  excused: <S extends Live>(state: S, event: EventOf<"excused">): Step => [
+    { ...state, watch: { ...heard(state.watch, event.at), excused: event.yes } },
     [],
   ],
   heard: <S extends Live>(state: S, event: EventOf<"heard">): Step => [
@@ -162,7 +162,7 @@ function findStuck(state: Live, at: number): Why | null {
     return { kind: "start" };
   }
   const silentMs = at - watch.heardMs;
-  if (state.tag === "up" && !watch.waiting && silentMs >= plan.progressTimeoutMs) {
+  if (state.tag === "up" && !watch.excused && silentMs >= plan.progressTimeoutMs) {
     return { kind: "silent", forMs: silentMs };
   }
   if (watch.unanswered >= PING_MISSES_MAX && at >= watch.nextPingMs) {
@@ -178,6 +178,7 @@ const ended = {
   ponged: "ignore",
   progressed: "ignore",
   heard: "ignore",
+  excused: "ignore",
   resulted: "ignore",
   frameBroken: "ignore",
   outputEnded: "ignore",
@@ -198,7 +199,7 @@ export const TABLE: Table = {
         startedMs: at,
         watch: {
           heardMs: at,
-          waiting: false,
+          excused: false,
           ping: 0,
           unanswered: 0,
           nextPingMs: at + PING_INTERVAL_MS,
@@ -312,7 +313,7 @@ export function nextMs(state: ChildState): number | null {
       return Math.min(
         state.plan.deadlineMs,
         state.watch.nextPingMs,
-        state.watch.waiting ? Infinity : state.watch.heardMs + state.plan.progressTimeoutMs,
+        state.watch.excused ? Infinity : state.watch.heardMs + state.plan.progressTimeoutMs,
       );
     case "stopping":
     case "killing":

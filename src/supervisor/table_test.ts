@@ -27,7 +27,8 @@ const EVENTS: Record<string, (at: number) => ChildEvent> = {
   spawnFailed: (at) => ({ at, type: "spawnFailed", message: "no such file" }),
   ready: (at) => ({ at, type: "readied" }),
   progress: (at) => ({ at, type: "progressed", progress: { step: 1, tokens: 5, doing: "model" } }),
-  waiting: (at) => ({ at, type: "progressed", progress: { step: 1, tokens: 5, doing: "waiting" } }),
+  excuse: (at) => ({ at, type: "excused", yes: true }),
+  demand: (at) => ({ at, type: "excused", yes: false }),
   heard: (at) => ({ at, type: "heard" }),
   pong1: (at) => ({ at, type: "ponged", n: 1 }),
   result: (at) => ({ at, type: "resulted", result: done }),
@@ -71,7 +72,7 @@ const scenarios: [string, string, string][] = [
   ["not ready, one before", "spawned@0 tick@999", "starting: sendStart"],
   [
     "detector A",
-    "spawned@0 ready@50 waiting@60 tick@100000",
+    "spawned@0 ready@50 excuse@60 tick@100000",
     "stopping/term: sendStart reportLimit SIGTERM",
   ],
   ["detector B", "spawned@0 ready@50 tick@30050", "stopping/term: sendStart reportStuck SIGTERM"],
@@ -81,9 +82,14 @@ const scenarios: [string, string, string][] = [
     "up: sendStart sendPing",
   ],
   [
-    "detector B leaves a waiting parent alone",
-    "spawned@0 ready@50 waiting@60 tick@90000",
+    "detector B leaves alone whose silence is legal",
+    "spawned@0 ready@50 excuse@60 tick@90000",
     "up: sendStart sendPing",
+  ],
+  [
+    "detector B, no longer excused",
+    "spawned@0 ready@50 excuse@60 demand@50000 tick@79999 tick@80000",
+    "stopping/term: sendStart sendPing reportStuck SIGTERM",
   ],
   ["a ping", "spawned@0 ready@50 tick@5000", "up: sendStart sendPing"],
   [
@@ -171,17 +177,17 @@ Deno.test("TABLE: every state has a cell for every event; the matrix", () => {
   });
   assert.equal(
     types.join(" "),
-    "exited frameBroken heard killRequested memoryExceeded outputEnded ponged progressed readied " +
+    "excused exited frameBroken heard killRequested memoryExceeded outputEnded ponged progressed readied " +
       "resulted spawnFailed spawned stopRequested timePassed",
   );
   assert.deepEqual(rows, [
-    "down     !!!..!!!!!hh..",
-    "starting hhhhhhhhhh!!hh",
-    "up       hhhhhhhhhh!!hh",
-    "stopping hh.hh....h!!hh",
-    "killing  h.........!!.h",
-    "reaped   !.........!!..",
-    "failed   ..........!!..",
+    "down     .!!!..!!!!!hh..",
+    "starting hhhhhhhhhhh!!hh",
+    "up       hhhhhhhhhhh!!hh",
+    "stopping .hh.hh....h!!hh",
+    "killing  .h.........!!.h",
+    "reaped   .!.........!!..",
+    "failed   ...........!!..",
   ]);
 });
 

@@ -10,7 +10,7 @@ import type { Settings } from "../config/settings.ts";
 import type { Cancel } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
-import type { CancelReason, ChildEnd, Delivery, FromAgent, Progress } from "../wire/control.ts";
+import type { CancelReason, ChildEnd, Delivery, FromAgent } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { Agent, planFor } from "./agent.ts";
@@ -24,6 +24,7 @@ import {
   endNode,
   type Fleet,
   isBelow,
+  isDetached,
   type Node,
   plantFleet,
   type Refusal,
@@ -32,6 +33,7 @@ import {
 import { processGrant } from "./grant.ts";
 import { descend } from "./descent.ts";
 import { planLadder } from "./ladder.ts";
+import { type ChildFacts, listChildren } from "./listing.ts";
 import { watchMemory } from "./memory.ts";
 import { parseOrder } from "./order.ts";
 import type { SupervisorPorts } from "./ports.ts";
@@ -79,6 +81,8 @@ export class Tree {
   readonly #settled = Promise.withResolvers<AgentResult>();
   #stopping: CancelReason | null = null;
   #timers: Cancel[] = [];
+  /** Deliveries that the root has not ended. */
+  readonly #deliveries = new Set<string>();
   #stopWatching: Cancel = () => {};
   /** Who was alive when the root ended by itself. */
   #cut: string[] = [];
@@ -132,7 +136,10 @@ export class Tree {
   deliver(delivery: Delivery): boolean {
     const { payload, ports } = this.#deps;
     renewFleet(this.#fleet, payload.limits, ports.clock.monotonicMs());
-    return this.#agents.get("0")?.send({ v: 1, type: "deliver", delivery }) ?? false;
+    if (!this.#agents.get("0")?.send({ v: 1, type: "deliver", delivery })) return false;
+    this.#deliveries.add(delivery.id);
+    this.#excuse("0");
+    return true;
   }
 
   /** Changes what the root watches. */
@@ -168,6 +175,15 @@ export class Tree {
       deadline_ms: Math.round(node.deadlineMs - ports.clock.monotonicMs()),
     });
     void agent.ended.then((result) => this.#over(node, result));
+    this.#excuse(path);
+    if (node.parent !== null) this.#excuse(node.parent);
+  }
+
+  /** Silence is legal while subagents work, while nothing was delivered, and for a watcher. */
+  #excuse(path: string): void {
+    const { start } = this.#payloads.get(path)!;
+    const idle = start.kind === "watch" || (start.kind === "warm" && this.#deliveries.size === 0);
+    this.#agents.get(path)?.excuse(idle || this.#fleet.nodes.get(path)!.children > 0);
   }
 
   #hear(
@@ -180,7 +196,11 @@ export class Tree {
     else if (path !== "0") return;
     else if (frame.type === "connected") listener?.connected?.(frame.servers);
     else if (frame.type === "updated") listener?.updated?.(frame.server, frame.uri, frame.possibly);
-    else listener?.delivered?.(frame.id, frame.result);
+    else {
+      this.#deliveries.delete(frame.id);
+      this.#excuse(path);
+      listener?.delivered?.(frame.id, frame.result);
+    }
   }
 
   async #answer(path: string, frame: RequestFrame): Promise<void> {
@@ -193,7 +213,10 @@ export class Tree {
       case "spawn":
         return this.#spawn(path, frame);
       case "child_status":
-        return { ok: true, value: this.#status(path, frame.arguments.ids) };
+        return {
+          ok: true,
+          value: listChildren(this.#fleet, path, frame.arguments.ids, this.#facts),
+        };
       case "child_cancel":
         return this.#cancelChild(path, frame.arguments.id);
       default: {
@@ -281,25 +304,10 @@ export class Tree {
     return { ok: true, value: addChild(this.#fleet, parentPath, child, nowMs) };
   }
 
-  #status(path: string, ids: Json | undefined): Json {
-    const wanted = Array.isArray(ids) ? ids : [];
-    const children = [...this.#fleet.nodes.values()].filter((node) =>
-      node.parent === path &&
-      (wanted.length === 0 || wanted.includes(node.id) || wanted.includes(node.path))
-    );
-    return children.map((node) => {
-      const end = this.#ends.get(node.path);
-      const progress: Progress | null = this.#agents.get(node.path)?.progress ?? null;
-      return {
-        child_id: node.id,
-        path: node.path,
-        status: end ? end.status ?? `abort ${end.abort}` : "running",
-        doing: end ? null : progress?.doing ?? "starting",
-        steps: end?.usage.steps ?? progress?.step ?? 0,
-        tokens: node.tokens,
-      };
-    });
-  }
+  readonly #facts = (node: Node): ChildFacts => ({
+    end: this.#ends.get(node.path) ?? null,
+    progress: this.#agents.get(node.path)?.progress ?? null,
+  });
 
   #cancelChild(path: string, id: Json | undefined): { ok: boolean; value: Json } {
     const node = [...this.#fleet.nodes.values()].find((candidate) =>
@@ -349,10 +357,11 @@ export class Tree {
     if (node.parent !== null && !this.#fleet.nodes.get(node.parent)!.over) {
       const end: ChildEnd = { childId: node.id, path, status: result.status, result };
       this.#agents.get(node.parent)!.send({ v: 1, type: "child_ended", end });
+      this.#excuse(node.parent);
     }
     // Nobody reads what orphans do; a detached one goes on as long as the root does.
     const orphans = aliveBelow(this.#fleet, path).filter((below) =>
-      path === "0" || !this.#isDetached(below, path)
+      path === "0" || !isDetached(this.#fleet, below, path)
     );
     if (path === "0") {
       closeFleet(this.#fleet);
@@ -360,15 +369,6 @@ export class Tree {
     }
     if (orphans.length > 0) this.#descend(orphans, "parent", this.#drainMs());
     if (this.#fleet.alive === 0) this.#finish();
-  }
-
-  /** Whether a node, or one between it and the path, was detached. */
-  #isDetached(node: Node, path: string): boolean {
-    for (let at: Node | undefined = node; at && at.path !== path;) {
-      if (at.disposition === "detach") return true;
-      at = at.parent === null ? undefined : this.#fleet.nodes.get(at.parent);
-    }
-    return false;
   }
 
   /** What is stopped because its parent is over has less time: its result has no reader. */
