@@ -59,6 +59,8 @@ export interface Played {
   result: AgentResult;
   events: AgentEvent[];
   decisions: Decision[];
+  /** Events and decisions in the order of a record. */
+  lines: (AgentEvent | Decision)[];
   requests: PlannedRequest[];
   calls: PlannedCall[];
   state: AgentState;
@@ -108,6 +110,7 @@ class Player {
   readonly #played: Omit<Played, "result" | "state"> = {
     events: [],
     decisions: [],
+    lines: [],
     requests: [],
     calls: [],
   };
@@ -143,14 +146,16 @@ class Player {
   }
 
   #take(event: AgentEvent): void {
-    this.#played.events.push(structuredClone(event));
+    const copy = structuredClone(event);
+    this.#played.events.push(copy);
+    this.#played.lines.push(copy);
     for (const action of step(this.#state, event)) this.#perform(action);
   }
 
   #perform(action: Action): void {
     switch (action.do) {
       case "append":
-        this.#played.decisions.push(structuredClone(action.decision));
+        this.#note(structuredClone(action.decision));
         return;
       case "connect":
         this.#queue.push({
@@ -183,6 +188,11 @@ class Player {
       case "stop":
         this.#result = action.result;
     }
+  }
+
+  #note(decision: Decision): void {
+    this.#played.decisions.push(decision);
+    this.#played.lines.push(decision);
   }
 
   #answer(request: PlannedRequest): EventBody {
