@@ -39,6 +39,7 @@ interface Running {
   child: ChildProcess;
   port: MessagePort;
   stdin: WritableStreamDefaultWriter<Uint8Array>;
+  stdout: ReadableStreamDefaultReader<Uint8Array>;
   stdinPendingBytes: number;
   /** Bytes posted to the Worker and not yet taken. */
   underWayBytes: number;
@@ -121,6 +122,7 @@ export class Servers {
       child,
       port,
       stdin: child.stdin!.getWriter(),
+      stdout: child.stdout!.getReader(),
       stdinPendingBytes: 0,
       underWayBytes: 0,
       resume: null,
@@ -132,7 +134,7 @@ export class Servers {
     this.#running.set(name, server);
     port.onmessage = (event) => this.#fromWorker(server, event.data as ServerPortMessage);
     const drained = server.stderr.run(child.stderr!);
-    const pumped = this.#pump(server, child.stdout!);
+    const pumped = this.#pump(server);
     server.over = this.#settle(server, pumped, drained);
   }
 
@@ -152,15 +154,16 @@ export class Servers {
       } satisfies ServerPortMessage,
     );
     server.stderr.stop();
+    server.stdout.cancel().catch(() => {});
     server.stdin.abort().catch(() => {});
-    // `port.close` would drop what was posted last: the Worker closes its end, then `#close` ours.
+    // What was posted is delivered all the same: it is in the Worker's queue by now.
+    server.port.close();
   }
 
-  async #pump(server: Running, stdout: ReadableStream<Uint8Array>): Promise<void> {
-    const reader = stdout.getReader();
+  async #pump(server: Running): Promise<void> {
     try {
       for (;;) {
-        const { done, value } = await reader.read();
+        const { done, value } = await server.stdout.read();
         if (done) return;
         server.underWayBytes += value.length;
         server.port.postMessage(value, [value.buffer as ArrayBuffer]);
@@ -171,7 +174,7 @@ export class Servers {
     } catch {
       /* a pipe that breaks has ended */
     } finally {
-      await reader.cancel().catch(() => {});
+      await server.stdout.cancel().catch(() => {});
     }
   }
 
@@ -186,8 +189,7 @@ export class Servers {
         resume();
       }
     } else if (message.type === "close") {
-      if (server.gone) server.port.close();
-      else void this.#close(server);
+      void this.#close(server);
     }
   }
 
