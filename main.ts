@@ -27,11 +27,13 @@ async function main(args: readonly string[]): Promise<void> {
       return Deno.exit(await runToolServer(args.slice(1), systemToolServerPorts(import.meta.url)));
     }
     default: {
-      const [{ runCli }, { systemCliPorts }] = await Promise.all([
+      const [{ runCli }, { isLockPending, systemCliPorts }] = await Promise.all([
         import("./src/cli/main.ts"),
         import("./src/sys/cli.ts"),
       ]);
       Deno.exitCode = await runCli(args, systemCliPorts(import.meta.url));
+      // Deno 2.4 cannot take back its waiting for a lock, and would wait on.
+      if (isLockPending()) Deno.exit();
     }
   }
 }

@@ -4,10 +4,12 @@ import { systemDigest } from "./digest.ts";
 import { systemFileWatch } from "./file_watch.ts";
 import { systemHttp } from "./http.ts";
 import { systemListen } from "./listen.ts";
-import { systemLock } from "./lock.ts";
+import { isLockPending, systemLock } from "./lock.ts";
 import { openNotify } from "./notify.ts";
 import { systemPorts } from "./system.ts";
 import { systemTerminal } from "./terminal.ts";
+
+export { isLockPending };
 
 /** The ports of the process that a user starts; `mainUrl` is its entry module. */
 export function systemCliPorts(mainUrl: string) {

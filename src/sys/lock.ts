@@ -4,6 +4,16 @@ import type { LockPort } from "../ports/lock.ts";
 /** How long a lock that is free may take, where only the waiting kind of locking exists. */
 const WAIT_MS = 250;
 
+let waitingFor = 0;
+
+/**
+ * Whether a lock that another process holds is still waited for, where waiting cannot be given up:
+ * such a process must end by `Deno.exit`, since it would not end by itself.
+ */
+export function isLockPending(): boolean {
+  return waitingFor > 0;
+}
+
 /** Advisory file locks of the operating system: they end with the process, however it ends. */
 export const systemLock: LockPort = {
   async tryLock(path) {
@@ -45,17 +55,19 @@ async function take(file: Deno.FsFile): Promise<boolean> {
     if (!taken) file.close();
     return taken;
   }
-  let waiting = true;
+  let late = false;
+  waitingFor++;
   const locked = file.lock(true).then(() => {
-    if (!waiting) file.close();
+    waitingFor--;
+    if (late) file.close();
     return true;
   });
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
+  const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), WAIT_MS);
   });
-  const taken = await Promise.race([locked, late]);
-  waiting = false;
+  const taken = await Promise.race([locked, timeout]);
+  late = !taken;
   clearTimeout(timer);
   return taken;
 }
