@@ -9,7 +9,14 @@ import type { AgentResult, Status } from "./result.ts";
 
 export const CONTROL_VERSION = 1;
 
-export type CancelReason = "sigint" | "sigterm" | "deadline" | "parent" | "tree_tokens" | "drain" | "replaced";
+export type CancelReason =
+  | "sigint"
+  | "sigterm"
+  | "deadline"
+  | "parent"
+  | "tree_tokens"
+  | "drain"
+  | "replaced";
 
 /** Usage of one agent so far; the supervisor keeps the tree's sum. */
 export interface Progress {

@@ -30,7 +30,10 @@ export class DaemonProcess {
     args: readonly string[],
     options: { cwd: string; env?: Record<string, string> },
   ) {
-    const env: Record<string, string> = { NO_COLOR: "1", AGENT_INTELLIGENCE_TOKEN: "s3cr3t-of-the-test" };
+    const env: Record<string, string> = {
+      NO_COLOR: "1",
+      AGENT_INTELLIGENCE_TOKEN: "s3cr3t-of-the-test",
+    };
     for (const name of ["PATH", "HOME", "TMPDIR", "DENO_DIR", "LANG"]) {
       const value = Deno.env.get(name);
       if (value !== undefined) env[name] = value;

@@ -16,7 +16,7 @@ for await (const chunk of Deno.stdin.readable.pipeThrough(new TextDecoderStream(
   }
 }
 
-function answer(method: string, params: { name?: string; protocolVersion?: string }): unknown {
+function answer(method: string, params: { name?: string; protocolVersion?: string }): object {
   switch (method) {
     case "initialize": {
       const serverInfo = { name: "token", version: "1.0.0" };
