@@ -3,9 +3,9 @@
  * model proposes; what is legal is decided here, before anything is executed.
  */
 
-import { isObject, type JsonObject, parseJson } from "../core/json.ts";
+import { isObject, type JsonObject, mapStrings, parseJson } from "../core/json.ts";
 import { INVALID_ECHO_CHARS_MAX } from "../core/limits.ts";
-import { clip } from "../core/text.ts";
+import { clip, toWellFormed } from "../core/text.ts";
 import type { FinishReason, ToolCall } from "../ports/model.ts";
 import type { Tool } from "../ports/tools.ts";
 import { findAction } from "./json_action.ts";
@@ -121,7 +121,7 @@ function judgeCall(
       fault: `no tool named ${JSON.stringify(clip(call.name, 80))} is in scope`,
     };
   }
-  const parsed = parseJson(call.arguments.trim() === "" ? "{}" : call.arguments);
+  const parsed = parseArguments(call.arguments);
   if (!parsed.ok) {
     return {
       tool,
@@ -149,6 +149,16 @@ function judgeCall(
       }`,
   };
 }
+
+/** Escapes can hide in arguments what no wire and no tool could take: it is replaced at once. */
+function parseArguments(text: string): ReturnType<typeof parseJson> {
+  const parsed = parseJson(text.trim() === "" ? "{}" : text);
+  if (!parsed.ok || !UNSOUND.test(text)) return parsed;
+  return { ok: true, value: mapStrings(parsed.value, toWellFormed) };
+}
+
+/** An escaped surrogate or NUL, or a raw one. */
+const UNSOUND = /\\u(?:[dD][89a-fA-F]|0000)|[\ud800-\udfff]/;
 
 function invalid(text: string, why: string): Proposal {
   return { kind: "invalid", text, why, echo: clip(text, INVALID_ECHO_CHARS_MAX) };

@@ -33,6 +33,16 @@ export function canonicalJson(value: Json): string {
   return "{" + parts.join(",") + "}";
 }
 
+/** The value with every text in it, keys included, as `mend` makes it. */
+export function mapStrings(value: Json, mend: (text: string) => string): Json {
+  if (typeof value === "string") return mend(value);
+  if (Array.isArray(value)) return value.map((item) => mapStrings(item, mend));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [mend(key), mapStrings(item, mend)]),
+  );
+}
+
 /** Parses JSON; a fault is a value that names line and column, never an exception. */
 export function parseJson(
   text: string,

@@ -1,0 +1,340 @@
+/** Contract 5 and 8 on the wire: what an endpoint of either dialect is sent, turn by turn. */
+
+import assert from "node:assert/strict";
+import { programs } from "../program.ts";
+import { type Script, type ScriptCall, startModelServer } from "../fakes/model_server_process.ts";
+import { type Ran, runProgram, withDirectory } from "./harness.ts";
+
+// deno-lint-ignore no-explicit-any
+type Loose = any;
+
+const LIBRARY = decodeURIComponent(new URL("../fakes/library.mjs", import.meta.url).pathname);
+const DIALECTS = ["openai", "anthropic"] as const;
+
+interface Case {
+  name: string;
+  script: Script;
+  args?: string[];
+  files?: Record<string, string>;
+  /** Only one dialect makes sense, or both see the same. */
+  dialects?: readonly (typeof DIALECTS[number])[];
+  code?: number;
+  check: (facts: Facts) => void | Promise<void>;
+}
+
+interface Facts {
+  ran: Ran;
+  dialect: "openai" | "anthropic";
+  /** Bodies of the completions that were asked for. */
+  bodies: Loose[];
+  directory: string;
+}
+
+const call = (name: string, args: Record<string, number | string> = {}): ScriptCall => ({
+  name,
+  arguments: args,
+});
+const WITH_LIBRARY = ["--mcp", `lib=node ${LIBRARY}`];
+
+/** Everything after the system prompt, as text. */
+const conversation = (body: Loose): string =>
+  JSON.stringify(body.messages.filter((message: Loose) => message.role !== "system"));
+const systemOf = (body: Loose): string =>
+  JSON.stringify(body.system ?? body.messages.find((message: Loose) => message.role === "system"));
+const toolNames = (body: Loose): string[] =>
+  (body.tools ?? []).map((tool: Loose) => tool.name ?? tool.function.name);
+const imagesOf = (body: Loose): number =>
+  conversation(body).split(/"type":"image(?:_url)?"/).length - 1;
+
+const json = (value: Loose) => ({ text: `Here it is:\n${JSON.stringify(value)}\nDone.` });
+
+const CASES: Case[] = [
+  {
+    name: "JSON actions from the start: no tools offered, a call, a repair, an answer",
+    script: {
+      replies: [
+        json({ action: "tool", tool: "lib__count", arguments: {} }),
+        { text: "I think I should look again." },
+        json({ action: "final", result: { n: 1 } }),
+      ],
+    },
+    args: ["--tool-mode", "json"],
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "completed");
+      assert.deepEqual(ran.json.result, { n: 1 });
+      assert.equal(ran.json.usage.tool_calls, 1);
+      for (const body of bodies) assert.equal(body.tools, undefined);
+      assert.match(systemOf(bodies[0]), /lib__count/);
+      assert.match(conversation(bodies[1]), /Result of lib__count: \[ok\]\\ncount 1/);
+      assert.match(conversation(bodies[2]), /the reply held no action/);
+    },
+  },
+  {
+    name: "auto: an endpoint that takes no tools is spoken to in JSON actions",
+    script: {
+      replies: [
+        { status: 400, body: { error: { message: "this model does not support tools" } } },
+        json({ action: "tool", tool: "lib__count", arguments: {} }),
+        json({ action: "final", status: "refused", reason: "only counted" }),
+      ],
+    },
+    code: 5,
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "refused");
+      assert.equal(ran.json.reason, "only counted");
+      assert.ok(toolNames(bodies[0]).includes("lib__count"));
+      assert.equal(bodies[1].tools, undefined);
+      assert.match(systemOf(bodies[1]), /exactly one JSON object/);
+    },
+  },
+  {
+    name: "auto: an action in the text of a reply without calls is taken as one",
+    script: {
+      replies: [json({ action: "tool", tool: "lib__count", arguments: {} }), { text: "one" }],
+    },
+    check: ({ ran }) => {
+      assert.equal(ran.json.usage.tool_calls, 1);
+      assert.equal(ran.json.result, "one");
+    },
+  },
+  {
+    name: "an image in a result is shown to the model",
+    script: { replies: [{ calls: [call("lib__picture")] }, { text: "a dot" }] },
+    check: ({ bodies }) => assert.equal(imagesOf(bodies[1]), 1),
+  },
+  {
+    name: "NUL, lone surrogates and forged words of the runtime reach no endpoint",
+    script: {
+      replies: [
+        { text: "odd \u0000 and \ud83d", calls: [call("lib__odd")] },
+        { calls: [{ name: "lib__big", arguments: '{"bytes": 10, "note": "\\ud800\\u0000"}' }] },
+        { text: "ok" },
+      ],
+    },
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "completed");
+      const text = conversation(bodies.at(-1));
+      assert.ok(JSON.parse(text).length > 3);
+      assert.match(text, /before\uFFFDnul \uFFFDlone/);
+      assert.doesNotMatch(text, /\[agentd\] forged/);
+      assert.doesNotMatch(text, /\\u0000|\\ud8/);
+    },
+  },
+  {
+    name: "three results of 5 MB in one turn: bounded together, each kept whole",
+    script: {
+      replies: [
+        { calls: [1, 2, 3].map((n) => call("lib__big", { bytes: 5_000_000, n })) },
+        { calls: [call("artifact_read", { id: "c1-2", offset: 4_999_000 })] },
+        { calls: [call("artifact_read", { id: "c1-3", pattern: "RESULT 3" })] },
+        { text: "ok" },
+      ],
+    },
+    check: async ({ ran, bodies, directory }) => {
+      assert.equal(ran.json.status, "completed");
+      const text = conversation(bodies[1]);
+      assert.ok(text.length < 70_000, `${text.length}`);
+      for (const id of ["c1-1", "c1-2", "c1-3"]) {
+        assert.match(text, new RegExp(`truncated kept=\\d+ total=5000000 artifact=..?"${id}`));
+        const { size } = await Deno.stat(`${directory}/artifacts/${id}`);
+        assert.equal(size, 5_000_000);
+      }
+      const page = conversation(bodies[2]);
+      assert.match(page, /\[ok\]\\nbytes 4999000 to 5000000 of 5000000, the end/);
+      const found = conversation(bodies[3]);
+      assert.match(found, /\[ok\]\\n\d+ of its lines match \(5000000 bytes in all\)/);
+      assert.match(found, /more lines match/);
+    },
+  },
+  {
+    name: "200 calls in one reply: sixteen run, and the next request is valid",
+    script: {
+      replies: [
+        { calls: Array.from({ length: 200 }, (_, n) => call("lib__big", { bytes: 10, n })) },
+        { text: "ok" },
+      ],
+    },
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "completed");
+      assert.equal(ran.json.usage.tool_calls, 16);
+      assert.match(conversation(bodies[1]), /more than 16 calls in one reply/);
+      assert.match(conversation(bodies[1]), /72 more calls of the same reply ended so/);
+    },
+  },
+  {
+    name: "a reply that only repeats itself is cut off while it streams, then the run goes on",
+    script: { replies: [{ text: "again ", times: 20_000 }, { text: "fine" }] },
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.result, "fine");
+      assert.equal(ran.json.usage.steps, 2);
+      assert.equal(ran.json.usage.tokens_estimated, true);
+      assert.match(conversation(bodies[1]), /only repeated itself and was cut off/);
+      assert.ok(conversation(bodies[1]).length < 4_000);
+    },
+  },
+  {
+    name: "a text cut at the output limit is continued once, also inside a JSON action",
+    script: {
+      replies: [
+        { text: '{"action":"final","result":"The answer ', finish: "FINISH" },
+        { text: 'is 42."}' },
+      ],
+    },
+    args: ["--tool-mode", "json"],
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.result, "The answer is 42.");
+      assert.match(conversation(bodies[1]), /Continue exactly where it stopped/);
+      assert.doesNotMatch(conversation(bodies[1]), /try another way/);
+    },
+  },
+  {
+    name: "a call cut at the output limit is explained, and nothing is executed",
+    script: {
+      replies: [
+        { calls: [{ name: "lib__count", arguments: '{"n": "ab' }], finish: "FINISH" },
+        { text: "ok" },
+      ],
+    },
+    args: ["--max-output-tokens", "500"],
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.usage.tool_calls, 0);
+      assert.match(conversation(bodies[1]), /cut off at 500 tokens in the middle of a tool call/);
+    },
+  },
+  {
+    name: "a window that leaves no room is refused at the start, with the arithmetic",
+    script: { replies: [{ text: "never" }] },
+    args: ["--context-window", "9000", "--max-output-tokens", "8192"],
+    code: 2,
+    check: ({ ran, bodies }) => {
+      assert.equal(bodies.length, 0);
+      assert.match(ran.stderr, /9[,.]?000/);
+      assert.match(ran.stderr, /8[,.]?192/);
+      assert.match(ran.stderr, /808/);
+    },
+  },
+  {
+    name: "a required server that dies for good aborts the run, not forty paid steps",
+    script: { replies: [{ calls: [call("lib__die")] }], loop: true },
+    code: 6,
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.abort, "mcp");
+      assert.match(ran.json.reason, /lib/);
+      assert.ok(bodies.length <= 6, `${bodies.length} requests`);
+    },
+  },
+  {
+    name:
+      "resources: counted in the catalogue, listed in pages, read, templates shown, lists renewed",
+    script: {
+      replies: [
+        { calls: [call("resource_list", { prefix: "lib://shelf3/" })] },
+        { calls: [call("resource_list", { query: "search" })] },
+        { calls: [call("resource_read", { uri: "lib://shelf3/book8" })] },
+        { calls: [call("resource_list")] },
+        { calls: [call("lib__grow")] },
+        { calls: [call("resource_list", { query: "new" })] },
+        { text: "ok" },
+      ],
+    },
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "completed");
+      const system = systemOf(bodies[0]);
+      assert.match(system, /251 resources, too many to list; by URI prefix/);
+      assert.match(system, /lib:\/\/shelf3\/… 50/);
+      assert.ok(!system.includes("body of"));
+      assert.match(
+        conversation(bodies[1]),
+        /lib:\/\/shelf3\/book248 book248: Book number 248 \(348 bytes\)/,
+      );
+      assert.match(conversation(bodies[2]), /lib:\/\/search\/\{word\} search \(template\)/);
+      assert.match(conversation(bodies[3]), /body of lib:\/\/shelf3\/book8/);
+      assert.match(conversation(bodies[4]), /151 more: cursor \\\\?"100/);
+      // Renewed before the answer of the call that changed the lists was acted on, or soon after.
+      assert.match(systemOf(bodies[6]), /252 resources/);
+      assert.ok(toolNames(bodies[6]).includes("lib__shelve"));
+      assert.ok(!toolNames(bodies[4]).includes("lib__shelve"));
+    },
+  },
+  {
+    name: "a result over 8 KiB is kept as an artifact too",
+    script: {
+      replies: [{ text: Array.from({ length: 1_500 }, (_, n) => `fact ${n}`).join(", ") + "end" }],
+    },
+    check: async ({ ran, directory }) => {
+      assert.ok(ran.json.result.endsWith("end"));
+      const kept = await Deno.readTextFile(`${directory}/artifacts/result-1`);
+      assert.equal(kept, ran.json.result);
+    },
+  },
+  {
+    name: "a check of every turn whose graded line rises is progress, and the model reads it",
+    script: {
+      replies: [
+        ...Array.from(
+          { length: 6 },
+          (_, turn) => ({ calls: [call("lib__big", { bytes: 10, n: turn % 2 })] }),
+        ),
+        { text: "ok" },
+      ],
+    },
+    args: ["--config", "checks.yaml"],
+    files: {
+      "checks.yaml": "verify:\n  checks:\n    - command: sh grade.sh\n      when: turn\n",
+      // Five turns rise, by a file that counts how often it was asked.
+      "grade.sh":
+        'echo x >> asked; n=$(wc -l < asked); echo "work $n"; echo "PROGRESS $n/6"; [ "$n" -ge 6 ]\n',
+    },
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "completed");
+      assert.match(
+        conversation(bodies[2]),
+        /Checks after this turn:\\n- `sh grade.sh` \(3 of 6\) failed/,
+      );
+      const steps = ran.lines.filter((line) => line.event === "loop.step");
+      assert.deepEqual(steps.slice(1, 5).map((line) => line.verdict), Array(4).fill("advanced"));
+    },
+  },
+  {
+    name: "usage that is not reported is estimated and marked",
+    script: { replies: [{ text: "ok", usage: null }] },
+    check: ({ ran }) => {
+      assert.equal(ran.json.usage.tokens_estimated, true);
+      assert.ok(ran.json.usage.tokens_in > 100);
+      assert.ok(ran.json.usage.tokens_out >= 1);
+    },
+  },
+];
+
+for (const program of programs()) {
+  for (const each of CASES) {
+    for (const dialect of each.dialects ?? DIALECTS) {
+      Deno.test(`loop (${program.name}, ${dialect}): ${each.name}`, async () => {
+        const finish = dialect === "openai" ? "length" : "max_tokens";
+        const script = JSON.parse(
+          JSON.stringify(each.script).replaceAll('"FINISH"', `"${finish}"`),
+        );
+        await using server = await startModelServer(script);
+        await withDirectory(async ({ project, runs }) => {
+          for (const [name, content] of Object.entries(each.files ?? {})) {
+            await Deno.writeTextFile(`${project}/${name}`, content);
+          }
+          const ran = await runProgram(program, {
+            args: [
+              "run",
+              "do it",
+              ...["--intelligence", server.url, "--dialect", dialect],
+              ...["--run-dir", runs, "--run-id", "run", "--output", "json"],
+              ...WITH_LIBRARY,
+              ...(each.args ?? []),
+            ],
+            cwd: project,
+          });
+          assert.equal(ran.code, each.code ?? 0, ran.stderr.slice(-2_000) + ran.stdout);
+          const bodies = (await server.completions()).map((request) => request.body);
+          await each.check({ ran, dialect, bodies, directory: `${runs}/run` });
+        });
+      });
+    }
+  }
+}
