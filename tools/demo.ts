@@ -74,7 +74,9 @@ export async function runFromSource(root: string, args: readonly string[]): Prom
 
 if (import.meta.main) {
   const root = await Deno.realPath(`${import.meta.dirname}/..`);
-  const args = [...demoArguments(`auto,recorded:${RECORDING}`), "--log-format", "text"];
+  // `--recorded`: whatever models there are.
+  const auto = Deno.args.includes("--recorded") ? "" : "auto,";
+  const args = [...demoArguments(`${auto}recorded:${RECORDING}`), "--log-format", "text"];
   await clearOutput(root);
   console.error(`agentd ${args.map(quote).join(" ")}\n`);
   const code = await runFromSource(root, args);
