@@ -61,6 +61,16 @@ async function withSite(act: (site: Site) => Promise<void>): Promise<void> {
   }
 }
 
+/** In this process the test's own permissions are the sandbox. */
+const LOCAL_ONLY: Deno.TestDefinition["permissions"] = {
+  net: ["127.0.0.1", "localhost", "[::1]"],
+  read: "inherit",
+  write: "inherit",
+  env: "inherit",
+  run: "inherit",
+  sys: "inherit",
+};
+
 /** A server that answers every connection with the same bytes and then, or never, closes. */
 async function withBytes(
   bytes: string,
@@ -222,6 +232,7 @@ for (const program of [inProcess, ...programs()]) {
 
   Deno.test(
     name("a host that is not granted is refused by Deno itself"),
+    { permissions: LOCAL_ONLY },
     () =>
       withServer(program, ["--allow-net=granted.example"], async (client) => {
         for (
@@ -237,6 +248,7 @@ for (const program of [inProcess, ...programs()]) {
 
   Deno.test(
     name("every hop of a redirect is checked, and they are counted"),
+    { permissions: LOCAL_ONLY },
     () =>
       withSite((site) =>
         withServer(program, [`--allow-net=127.0.0.1:${site.port}`], async (client) => {
