@@ -37,11 +37,12 @@ export const systemProcess: ProcessPort = {
     }
   },
   signal: (pid, signal) => send(pid, signal),
-  signalGroup: (groupId, signal) => send(-groupId, signal),
+  // Windows has no process groups: the leader alone is reached there.
+  signalGroup: (groupId, signal) => send(Deno.build.os === "windows" ? groupId : -groupId, signal),
   async table() {
     try {
       const { stdout } = await new Deno.Command("ps", {
-        args: ["-eo", "pid=,ppid=,pgid=,sess=,stat=,rss=,args="],
+        args: ["-eww", "-o", "pid=,ppid=,pgid=,sess=,stat=,rss=,args="],
         stdin: "null",
         stdout: "piped",
         stderr: "null",
@@ -68,13 +69,14 @@ function send(pid: number, signal: Deno.Signal): "sent" | "gone" | "denied" {
 }
 
 function parseRow(line: string): ProcessRow | null {
-  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\d+)\s(.*)$/.exec(line);
+  // Some systems print a session as an address.
+  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+([0-9a-f]+)\s+(\S+)\s+(\d+)\s(.*)$/.exec(line);
   if (!match) return null;
   return {
     pid: Number(match[1]),
     parentPid: Number(match[2]),
     groupId: Number(match[3]),
-    sessionId: Number(match[4]),
+    sessionId: parseInt(match[4]!, /[a-f]/.test(match[4]!) ? 16 : 10),
     state: match[5]!,
     residentBytes: Number(match[6]) * 1024,
     command: match[7]!,

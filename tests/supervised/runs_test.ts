@@ -144,3 +144,55 @@ Deno.test("createRuns: a watcher reports what changed, takes up more, is stopped
     await assertGone(directory);
     assert.deepEqual([...Deno.readDirSync(`${directory}/state/watchers`)], []);
   }));
+
+Deno.test("createRuns: a run's subagents are spawned, listed, cancelled, refused; tokens are the tree's", () =>
+  withDirectory(async (directory) => {
+    const { runs, started } = openRuns(directory, {});
+    const spawn = (script: unknown, more = {}) => ({
+      type: "request",
+      op: "spawn",
+      arguments: { objective: JSON.stringify(script), disposition: "async", ...more },
+    });
+    const progress = { v: 1, type: "progress", progress: { step: 1, tokens: 40, doing: "model" } };
+    const tell = { type: "tell", message: { type: "forward", frame: progress } };
+    const handle = runs.start({
+      runId: "tree",
+      instruction: JSON.stringify({
+        do: "ask",
+        steps: [
+          spawn({ do: "ask", steps: [tell, { type: "wait" }] }),
+          spawn({ do: "ask", steps: [spawn({ do: "wait" }), { type: "wait" }] }),
+          spawn({}, { disposition: "never" }),
+          { type: "request", op: "child_status", arguments: { ids: ["0.1"] } },
+          { type: "request", op: "child_cancel", arguments: { id: "0.1" } },
+          { type: "request", op: "child_cancel", arguments: { id: "0.9" } },
+          { type: "request", op: "subscribe", arguments: { uri: "mem://x" } },
+          { type: "await_children", count: 1 },
+        ],
+      }),
+      attachments: [],
+      session: null,
+    });
+    const { result } = await handle.ended;
+    assert.equal(result.status, "completed", result.reason);
+    type Reply = { ok: boolean; value: { path?: string; why?: string } };
+    const [one, two, never, status, cancelled, unknown, subscribed, ends] = result
+      .result as unknown as [
+        Reply,
+        Reply,
+        Reply,
+        { value: { path: string }[] },
+        Reply,
+        Reply,
+        Reply,
+        { path: string }[],
+      ];
+    assert.deepEqual([one.value.path, two.value.path, never.ok], ["0.1", "0.2", false]);
+    assert.deepEqual(status.value.map(({ path }) => path), ["0.1"]);
+    assert.deepEqual([cancelled.ok, unknown.ok, subscribed.ok], [true, false, false]);
+    assert.deepEqual(ends.map(({ path }) => path), ["0.1"]);
+    assert.match(result.reason, /cancelled subagents: 0.2/);
+    assert.ok(started() >= 3);
+    assert.equal(handle.tokens() % 40, 0);
+    await assertGone(directory);
+  }));
