@@ -23,6 +23,7 @@ export interface ProposedCall {
   fault: string | null;
 }
 
+/** What a reply comes to. */
 export type Proposal =
   | { kind: "calls"; text: string; calls: ProposedCall[]; viaJson: boolean }
   | { kind: "final"; text: string; value: { json: import("../core/json.ts").Json } | null }
@@ -31,6 +32,7 @@ export type Proposal =
   | { kind: "cut"; text: string; calls: number }
   | { kind: "invalid"; text: string; why: string; echo: string };
 
+/** What is read of a reply. */
 export interface Reply {
   text: string;
   calls: readonly ToolCall[];
@@ -38,6 +40,7 @@ export interface Reply {
   refusal: string | null;
 }
 
+/** What a reply is read against. */
 export interface Scope {
   /** By wire name. */
   tools: ReadonlyMap<string, Tool>;

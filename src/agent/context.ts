@@ -19,6 +19,7 @@ export interface StubFacts {
   bytes: number;
 }
 
+/** One message with what its levers need to know. */
 export interface Entry {
   message: Message;
   hash: string;

@@ -17,12 +17,14 @@ import type { RecordFailure, RecordWriter } from "../record/append.ts";
 import type { CancelReason, ChildEnd, Delivery, Progress } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
+import { usageTotals } from "./ending.ts";
 import { type EffectDeps, executeCall, runDeclared } from "./effects.ts";
 import type { AgentEvent, CheckPhase, Decision } from "./event.ts";
 import { maskTime } from "./mask.ts";
 import { narrateDecision, narrateEvent } from "./narrate.ts";
 import { type AgentState, deadlineAt } from "./state.ts";
 import type { Action, PlannedCall, PlannedRequest } from "./plan.ts";
+import { ProgressFrames } from "./progress_frames.ts";
 import { step } from "./step.ts";
 
 /** An event before its moment is known. */
@@ -30,6 +32,7 @@ export type EventBody = AgentEvent extends infer Event
   ? Event extends { at: number } ? Omit<Event, "at"> : never
   : never;
 
+/** What {@link Driver} drives. */
 export interface DriverDeps {
   payload: AgentPayload;
   state: AgentState;
@@ -47,9 +50,7 @@ export interface DriverDeps {
   ended: (result: AgentResult) => void;
 }
 
-/** Frames of progress are this far apart at least; the newest is sent when the time is over. */
-const PROGRESS_INTERVAL_MS = 100;
-
+/** Drives one machine: the only place where its actions become effects. */
 export class Driver {
   readonly #deps: DriverDeps;
   readonly #state: AgentState;
@@ -62,9 +63,7 @@ export class Driver {
   /** Effects under way answer only in the epoch they were begun in. */
   #epoch = new AbortController();
   #timer: { at: number; cancel: Cancel } | null = null;
-  #progressMs = -Infinity;
-  #doing: Progress["doing"] = "connecting";
-  #cancelProgress: Cancel | null = null;
+  readonly #progress: ProgressFrames;
   #relisting = false;
   /** Tools or resources changed while they were listed. */
   #changed = false;
@@ -73,6 +72,7 @@ export class Driver {
     this.#deps = deps;
     this.#state = deps.state;
     this.#originMs = deps.clock.monotonicMs() - deps.state.at;
+    this.#progress = new ProgressFrames(deps.clock, (doing) => this.#sendProgress(doing));
     deps.tools.onChange((change) => this.#toolsChanged(change));
   }
 
@@ -162,7 +162,7 @@ export class Driver {
       record.append(decision.type, { ...decision, key: this.#key(seq) }, this.#state.at);
     } else record.append(decision.type, decision, this.#state.at);
     narrateDecision(telemetry, decision);
-    if (decision.type === "turn.judged") this.#progress("model");
+    if (decision.type === "turn.judged") this.#progress.tell("model");
     if (decision.type === "run.ended" && decision.artifact !== null) {
       const { result } = decision;
       this.#deps.artifacts.write(
@@ -182,7 +182,7 @@ export class Driver {
   #begin(doing: Progress["doing"], run: (signal: AbortSignal) => Promise<EventBody | null>): void {
     const flushed = this.#deps.record.flush();
     if (!flushed.ok) return this.#recordFailed(flushed.failure);
-    this.#progress(doing);
+    this.#progress.tell(doing);
     this.#answer(run);
   }
 
@@ -190,7 +190,7 @@ export class Driver {
     const { record } = this.#deps;
     const written = call.effect === "side_effect" ? record.sync() : record.flush();
     if (!written.ok) return this.#recordFailed(written.failure);
-    this.#progress("tools");
+    this.#progress.tell("tools");
     const key = this.#key(this.#intents.get(call.call) ?? 0);
     this.#intents.delete(call.call);
     this.#answer(async (signal) => {
@@ -326,8 +326,7 @@ export class Driver {
     if (!synced.ok) return this.#recordFailed(synced.failure);
     this.#timer?.cancel();
     this.#timer = null;
-    this.#cancelProgress?.();
-    this.#cancelProgress = null;
+    this.#progress.stop();
     if (!this.#deps.payload.start.kind.startsWith("warm")) this.#over = true;
     if (this.#over) this.#deps.record.close();
     void this.#tellHooks(result);
@@ -343,10 +342,10 @@ export class Driver {
     this.#over = true;
     this.#epoch.abort();
     this.#timer?.cancel();
-    this.#cancelProgress?.();
+    this.#progress.stop();
     const result: AgentResult = {
       ...failedResult("crashed", this.#deps.mask(reason)),
-      ...this.#spent(),
+      usage: usageTotals(this.#state),
     };
     this.#deps.record.append("run.ended", result, this.#state.at);
     this.#deps.record.sync();
@@ -364,42 +363,12 @@ export class Driver {
     }
   }
 
-  #spent(): Pick<AgentResult, "usage" | "resumable"> {
-    const { counters } = this.#state;
-    return {
-      resumable: true,
-      usage: {
-        steps: counters.steps,
-        model_calls: counters.modelCalls,
-        tool_calls: counters.toolCalls,
-        tokens_in: counters.tokensIn,
-        tokens_out: counters.tokensOut,
-        tokens_cached: counters.tokensCached,
-        tokens_estimated: counters.estimated,
-        cost: counters.cost,
-      },
-    };
-  }
-
-  /** What the supervisor knows of the run is never older than the interval. */
-  #progress(doing: Progress["doing"]): void {
-    this.#doing = doing;
-    if (this.#cancelProgress !== null) return;
-    const waitMs = this.#progressMs + PROGRESS_INTERVAL_MS - this.#deps.clock.monotonicMs();
-    if (waitMs <= 0) return this.#tellProgress();
-    this.#cancelProgress = this.#deps.clock.after(waitMs, () => {
-      this.#cancelProgress = null;
-      this.#tellProgress();
-    });
-  }
-
-  #tellProgress(): void {
-    this.#progressMs = this.#deps.clock.monotonicMs();
+  #sendProgress(doing: Progress["doing"]): void {
     const { counters } = this.#state;
     this.#deps.broker.progress({
       step: counters.steps,
       tokens: counters.tokensIn + counters.tokensOut,
-      doing: this.#doing,
+      doing,
     });
   }
 

@@ -23,6 +23,7 @@ import type { SelfToolHost } from "../selftools/host.ts";
 /** Of a failed check, what the machine keeps. */
 const DETAIL_CHARS_MAX = 4_000;
 
+/** What effects need. */
 export interface EffectDeps extends ShapeDeps {
   payload: AgentPayload;
   broker: BrokerPort;

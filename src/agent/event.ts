@@ -101,6 +101,7 @@ export type AgentEvent =
     | { type: "run.resumed"; limits: Limits; changes: Json; program?: string; forked?: boolean }
   );
 
+/** Names of events: the columns of the table. */
 export type AgentEventType = AgentEvent["type"];
 
 /** Verdict of a turn (contract 5). */
@@ -193,6 +194,7 @@ export type Decision =
   }
   | ({ type: "run.ended" } & AgentResult);
 
+/** Names of decisions. */
 export type DecisionType = Decision["type"];
 
 export type { AgentResult, Verification };

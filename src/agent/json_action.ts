@@ -6,11 +6,13 @@
 
 import { isObject, type Json, type JsonObject, parseJson } from "../core/json.ts";
 
+/** One action, as the fallback writes it. */
 export type JsonAction =
   | { kind: "tool"; tool: string; arguments: Json }
   | { kind: "final"; result: Json }
   | { kind: "refused"; reason: string };
 
+/** An action and its place. */
 export interface FoundAction {
   action: JsonAction;
   /** Where the object stands in the text. */

@@ -13,6 +13,7 @@ const LEFT_OUT_CHARS_MAX = 200;
 /** Entries held before the oldest successes give way to counts. */
 const ENTRIES_MAX = 2_000;
 
+/** One outcome, however often it came. */
 export interface LedgerEntry {
   tool: string;
   args: string;
@@ -26,6 +27,7 @@ export interface LedgerEntry {
   call: string;
 }
 
+/** What was done so far, equal outcomes as one. */
 export interface Ledger {
   /** In the order of their last occurrence. */
   entries: Map<string, LedgerEntry>;

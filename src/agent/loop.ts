@@ -26,6 +26,7 @@ import { Hooks } from "./hooks.ts";
 import { foldLine, ledgerText } from "./fold.ts";
 import { type AgentState, initialState } from "./state.ts";
 
+/** Everything that one agent reaches the world by. */
 export interface LoopPorts {
   payload: AgentPayload;
   vault: Vault;

@@ -7,20 +7,7 @@ import type { AgentEvent, Decision } from "./event.ts";
 export function narrateDecision(telemetry: TelemetryPort, decision: Decision): void {
   switch (decision.type) {
     case "turn.judged":
-      telemetry.emit("loop.step", {
-        step: decision.step,
-        verdict: decision.verdict,
-        delta: decision.delta,
-        idle: decision.idle,
-        context_hash: decision.context_hash,
-        signature: decision.signature,
-        actions: decision.actions.map((action) => `${action.tool}:${action.class}`),
-        tokens_in: decision.tokens_in,
-        tokens_out: decision.tokens_out,
-        cost: decision.cost,
-        model_ms: decision.model_ms,
-        tools_ms: decision.tools_ms,
-      });
+      narrateTurn(telemetry, decision);
       break;
     case "action.invalid":
       telemetry.emit("action.invalid", { step: decision.step, why: decision.why });
@@ -57,17 +44,7 @@ export function narrateDecision(telemetry: TelemetryPort, decision: Decision): v
       });
       break;
     case "run.ended":
-      telemetry.emit("loop.final", {
-        status: decision.status,
-        abort: decision.abort,
-        reason: decision.reason,
-        partial: decision.partial,
-        steps: decision.usage.steps,
-        tokens_in: decision.usage.tokens_in,
-        tokens_out: decision.usage.tokens_out,
-        tool_calls: decision.usage.tool_calls,
-        cost: decision.usage.cost,
-      });
+      narrateEnd(telemetry, decision);
       break;
     case "model.requested":
     case "call.intended":
@@ -75,6 +52,39 @@ export function narrateDecision(telemetry: TelemetryPort, decision: Decision): v
     case "checks.requested":
       break;
   }
+}
+
+type DecisionOf<Type extends Decision["type"]> = Extract<Decision, { type: Type }>;
+
+function narrateTurn(telemetry: TelemetryPort, decision: DecisionOf<"turn.judged">): void {
+  telemetry.emit("loop.step", {
+    step: decision.step,
+    verdict: decision.verdict,
+    delta: decision.delta,
+    idle: decision.idle,
+    context_hash: decision.context_hash,
+    signature: decision.signature,
+    actions: decision.actions.map((action) => `${action.tool}:${action.class}`),
+    tokens_in: decision.tokens_in,
+    tokens_out: decision.tokens_out,
+    cost: decision.cost,
+    model_ms: decision.model_ms,
+    tools_ms: decision.tools_ms,
+  });
+}
+
+function narrateEnd(telemetry: TelemetryPort, decision: DecisionOf<"run.ended">): void {
+  telemetry.emit("loop.final", {
+    status: decision.status,
+    abort: decision.abort,
+    reason: decision.reason,
+    partial: decision.partial,
+    steps: decision.usage.steps,
+    tokens_in: decision.usage.tokens_in,
+    tokens_out: decision.usage.tokens_out,
+    tool_calls: decision.usage.tool_calls,
+    cost: decision.usage.cost,
+  });
 }
 
 /** Emits what an event says. */

@@ -15,6 +15,7 @@ export interface Excerpt {
   artifact: string;
 }
 
+/** Whose word an error is. */
 export type ErrorClass =
   /** The tool answered `isError: true`. */
   | "tool"
@@ -27,6 +28,7 @@ export type ErrorClass =
   /** A subagent ended without completing. */
   | "subagent";
 
+/** What came of one call. */
 export type Observation =
   | { class: "ok"; parts: Part[]; structured: JsonObject | null }
   | {
@@ -42,6 +44,7 @@ export type Observation =
   | { class: "refused"; why: string }
   | { class: "invalid"; why: string };
 
+/** How an observation is told to the model, to the ledger and in telemetry. */
 export type ObservationClass = Observation["class"];
 
 /** Whether it is a success: something was done and its answer is here. */

@@ -23,6 +23,7 @@ export type Action =
   | { do: "abandon" }
   | { do: "stop"; result: AgentResult };
 
+/** A request of the model, as the machine wants it sent. */
 export interface PlannedRequest {
   purpose: "turn" | "summary";
   step: number;
@@ -33,6 +34,7 @@ export interface PlannedRequest {
   outputSchema: JsonObject | null;
 }
 
+/** A call that was found legal. */
 export interface PlannedCall {
   call: string;
   tool: Tool;

@@ -20,6 +20,7 @@ export function isOwnWord(text: string): boolean {
   return text.startsWith(MARK);
 }
 
+/** What the system prompt is made from. */
 export interface SystemFacts {
   task: TaskContract;
   limits: Limits;
@@ -165,6 +166,7 @@ export function repeatRefusal(attempts: number, cap: number): string {
   return `not executed: attempt ${attempts} of the same call without a new answer (at most ${cap}); try another way or finish`;
 }
 
+/** The refusal of a call in a turn that may only answer. */
 export const REFUSED_LAST_TURN =
   "not executed: this was the last turn, in which only an answer is possible";
 
@@ -184,6 +186,7 @@ export function invalidNote(why: string, echo: string): string {
   return `${MARK} invalid: ${why}. Nothing was executed.${quoted}`;
 }
 
+/** After a text that was cut at the output limit for the first time. */
 export const CONTINUE_NOTE =
   `${MARK} Your reply was cut off at the output limit. Continue exactly where it stopped, without repeating anything.`;
 

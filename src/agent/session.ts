@@ -10,6 +10,7 @@ import type { Driver } from "./driver.ts";
 import { beginLoop, foldSession, type LoopPorts } from "./loop.ts";
 import { startWatch, type Watch, watchResult } from "../trigger/watch.ts";
 
+/** What a session is made from. */
 export interface SessionDeps extends Omit<LoopPorts, "ended"> {
   broker: BrokerPort;
   post: (message: FromWorker) => void;
@@ -18,6 +19,7 @@ export interface SessionDeps extends Omit<LoopPorts, "ended"> {
 /** What may wait for a warm session that is busy. */
 const DELIVERIES_MAX = 256;
 
+/** One agent's life, from its start to its result. */
 export class Session {
   readonly #deps: SessionDeps;
   #driver: Driver | undefined;

@@ -13,6 +13,7 @@ import { maskTime } from "./mask.ts";
 import type { Observation } from "./observation.ts";
 import type { PlannedCall } from "./plan.ts";
 
+/** What shaping a result needs. */
 export interface ShapeDeps {
   digest: DigestPort;
   /** Replaces every known secret. */
@@ -21,6 +22,7 @@ export interface ShapeDeps {
   keep: (id: string, content: string) => boolean;
 }
 
+/** A result as the loop takes it. */
 export interface Shaped {
   observation: Observation;
   digest: string;

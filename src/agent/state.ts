@@ -35,6 +35,7 @@ export type Phase =
   | { tag: "waiting" }
   | { tag: "stopped"; result: AgentResult };
 
+/** Names of phases: the rows of the table. */
 export type PhaseTag = Phase["tag"];
 
 /** One call of the open turn. */
@@ -97,12 +98,14 @@ export interface Turn {
   freshChildren: number;
 }
 
+/** A subagent that this agent owns. */
 export interface Child {
   id: string;
   path: string;
   end: ChildEnd | null;
 }
 
+/** Everything that the machine knows. */
 export interface AgentState {
   phase: Phase;
   /** `at` of the last event. */

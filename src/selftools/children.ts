@@ -10,6 +10,7 @@ import type { ClockPort } from "../ports/clock.ts";
 import type { ChildEnd } from "../wire/control.ts";
 import { domainError, refuse, type SelfToolAnswer, text, wordsOf } from "./answer.ts";
 
+/** What {@link Children} needs. */
 export interface ChildrenDeps {
   broker: BrokerPort;
   artifacts: Artifacts;

@@ -22,6 +22,7 @@ import {
   renderPage,
 } from "./paging.ts";
 
+/** What the self tools work on. */
 export interface SelfToolDeps {
   tools: ToolsPort;
   broker: BrokerPort;

@@ -19,6 +19,7 @@ export const SELF_TOOL_NAMES = [
   "unsubscribe",
 ] as const;
 
+/** One of {@link SELF_TOOL_NAMES}. */
 export type SelfToolName = (typeof SELF_TOOL_NAMES)[number];
 
 /** The server name that stands before a self tool. */

@@ -3,6 +3,7 @@
  * of a machine in memory or of a run's record, and judged again under other limits.
  */
 
+import { fnv64 } from "../../src/core/hash.ts";
 import type { ActionLine, AgentEvent, Decision } from "../../src/agent/event.ts";
 import type { ObservationClass } from "../../src/agent/observation.ts";
 import {
@@ -86,7 +87,7 @@ export function turnsOf(lines: readonly (AgentEvent | Decision)[]): TrajectoryTu
       case "checks.ran":
         if (line.phase === "before") break;
         checks = line.outcomes.map(({ kind, name, digest, passed }) => ({
-          name: `${kind} ${name}`,
+          name: `${kind} ${fnv64(name)}`,
           digest: digest.slice(0, DIGEST_CHARS),
           passed,
         }));

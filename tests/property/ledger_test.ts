@@ -46,7 +46,8 @@ async function runSeed(seed: number, directory: string): Promise<void> {
       sandbox: "none",
     }],
     rules: [{ glob: "shop/pay", idempotent: true }],
-    toolTimeoutMs: 250,
+    // Long enough for a busy machine to answer, short enough for two hundred silences.
+    toolTimeoutMs: 750,
     // Some in one reply, some in turns of their own; each order is asked for exactly once.
     model: (turn) =>
       random() < 0.3 && turn === 1
