@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { CLEAN_ENVIRONMENT } from "../src/wire/environment.ts";
 import { PERMISSION_KINDS, type PermissionKind } from "../src/wire/permissions.ts";
 import { BAKED_FLAGS } from "../tools/build.ts";
-import { supervise, withDirectory } from "./supervised/harness.ts";
+import { posixTest, supervise, withDirectory } from "./supervised/harness.ts";
 
 /** The table of permissions.md: by process and form, a value for each kind. */
 type Table = Map<string, Record<PermissionKind, string>>;
@@ -86,87 +86,90 @@ Deno.test("permissions.md: the binary is compiled with the kinds of the table", 
   }
 });
 
-Deno.test("permissions.md: processes of a real run have the flags of the table, its Worker the permissions", () =>
-  withDirectory(async (directory) => {
-    const table = readTable();
-    const [data, program] = [`${directory}/data`, await Deno.realPath("/bin/sh")];
-    await Deno.mkdir(data);
-    const server = (name: string, permissions: Record<string, unknown>) => ({
-      kind: "builtin" as const,
-      name: name as "fs",
-      permissions: {
-        read: false,
-        write: false,
-        net: false,
-        run: false,
-        env: false,
-        sys: false,
-        ffi: false,
-        import: false,
-        ...permissions,
-      },
-      sandbox: "none" as const,
-      required: true,
-      startTimeoutMs: 20_000,
-    });
-    const run = await supervise({
-      directory,
-      script: { do: "grants", open: ["fs", "http", "exec"] },
-      settings: {
-        runId: "run",
-        allowTrifecta: true,
-        servers: [
-          server("fs", { read: [data], write: [data] }),
-          server("http", { net: ["docs.example:443"] }),
-          server("exec", { run: [program], env: ["EDITOR"] }),
-          {
-            kind: "http",
-            name: "remote",
-            url: "https://tools.example/mcp",
-            headers: {},
-            era: "auto",
-            required: false,
-            startTimeoutMs: 1,
-          },
-        ],
-      },
-    });
-    const { granted } = await run.seen((line) =>
-      line.event === "proc.ready" && line.comp === "probe"
-    );
-    const { child_pid } = await run.seen((line) => line.event === "subagent.spawn");
-    const commands = await commandsOf(child_pid as number, 4);
-    run.signal("SIGTERM");
-    await run.end;
-    await run.drained;
+posixTest(
+  "permissions.md: processes of a real run have the flags of the table, its Worker the permissions",
+  () =>
+    withDirectory(async (directory) => {
+      const table = readTable();
+      const [data, program] = [`${directory}/data`, await Deno.realPath("/bin/sh")];
+      await Deno.mkdir(data);
+      const server = (name: string, permissions: Record<string, unknown>) => ({
+        kind: "builtin" as const,
+        name: name as "fs",
+        permissions: {
+          read: false,
+          write: false,
+          net: false,
+          run: false,
+          env: false,
+          sys: false,
+          ffi: false,
+          import: false,
+          ...permissions,
+        },
+        sandbox: "none" as const,
+        required: true,
+        startTimeoutMs: 20_000,
+      });
+      const run = await supervise({
+        directory,
+        script: { do: "grants", open: ["fs", "http", "exec"] },
+        settings: {
+          runId: "run",
+          allowTrifecta: true,
+          servers: [
+            server("fs", { read: [data], write: [data] }),
+            server("http", { net: ["docs.example:443"] }),
+            server("exec", { run: [program], env: ["EDITOR"] }),
+            {
+              kind: "http",
+              name: "remote",
+              url: "https://tools.example/mcp",
+              headers: {},
+              era: "auto",
+              required: false,
+              startTimeoutMs: 1,
+            },
+          ],
+        },
+      });
+      const { granted } = await run.seen((line) =>
+        line.event === "proc.ready" && line.comp === "probe"
+      );
+      const { child_pid } = await run.seen((line) => line.event === "subagent.spawn");
+      const commands = await commandsOf(child_pid as number, 4);
+      run.signal("SIGTERM");
+      await run.end;
+      await run.drained;
 
-    const own = { run: [`${directory}/runs/run`], endpoints: ["tools.example:443"] };
-    const agentCode = [`${ROOT}/tests/supervised`, `${ROOT}/src`];
-    const find = (text: string) =>
-      commands.find((line) => line.includes(text)) ?? assert.fail(`${text} in ${commands}`);
-    assertFlags(find("__agent"), table.get("agent, main thread source")!, {
-      ...own,
-      code: agentCode,
-      grant: [],
-    });
-    for (
-      const [name, grant] of [["fs", [data]], ["http", ["docs.example:443"]], ["exec", [
-        "EDITOR",
-      ]]] as const
-    ) {
-      assertFlags(find(`mcp ${name} `), table.get(`server ${name}, main thread source`)!, {
+      const own = { run: [`${directory}/runs/run`], endpoints: ["tools.example:443"] };
+      const agentCode = [`${ROOT}/tests/supervised`, `${ROOT}/src`];
+      const find = (text: string) =>
+        commands.find((line) => line.includes(text)) ?? assert.fail(`${text} in ${commands}`);
+      assertFlags(find("__agent"), table.get("agent, main thread source")!, {
         ...own,
         code: agentCode,
-        grant: [...grant],
+        grant: [],
       });
-    }
-    const worker = table.get("agent, loop Worker both")!;
-    const states = granted as Record<PermissionKind, Record<string, string>>;
-    for (const kind of PERMISSION_KINDS) {
-      const expected = meant(worker[kind], { ...own, code: [], grant: [] });
-      for (const [value, state] of Object.entries(states[kind])) {
-        const has = Array.isArray(expected) && expected.includes(value);
-        assert.equal(state === "granted", has, `${kind} ${value}: ${state}`);
+      for (
+        const [name, grant] of [["fs", [data]], ["http", ["docs.example:443"]], ["exec", [
+          "EDITOR",
+        ]]] as const
+      ) {
+        assertFlags(find(`mcp ${name} `), table.get(`server ${name}, main thread source`)!, {
+          ...own,
+          code: agentCode,
+          grant: [...grant],
+        });
       }
-    }
-  }));
+      const worker = table.get("agent, loop Worker both")!;
+      const states = granted as Record<PermissionKind, Record<string, string>>;
+      for (const kind of PERMISSION_KINDS) {
+        const expected = meant(worker[kind], { ...own, code: [], grant: [] });
+        for (const [value, state] of Object.entries(states[kind])) {
+          const has = Array.isArray(expected) && expected.includes(value);
+          assert.equal(state === "granted", has, `${kind} ${value}: ${state}`);
+        }
+      }
+    }),
+);

@@ -6,7 +6,7 @@ import { systemWorkers } from "../sys/worker.ts";
 import type { FromAgent, ToAgent } from "../wire/control.ts";
 import type { AgentPayload, StdioServer } from "../wire/payload.ts";
 import { rootPayload } from "../supervisor/payload.ts";
-import { withDirectory } from "../../tests/supervised/harness.ts";
+import { posixTest, withDirectory } from "../../tests/supervised/harness.ts";
 import { makeSettings } from "../../tests/supervised/settings.ts";
 import { runBroker } from "./main.ts";
 
@@ -143,7 +143,7 @@ function check(
   act: (rig: Rig, directory: string) => Promise<void>,
   standalone = false,
 ): void {
-  Deno.test(`runBroker: ${name}`, () =>
+  posixTest(`runBroker: ${name}`, () =>
     withDirectory(async (directory) => {
       const rig = new Rig(standalone);
       try {

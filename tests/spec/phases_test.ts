@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";
+import { posixTest } from "../supervised/harness.ts";
 import { aliveInGroups, runProgram, withDirectory } from "./harness.ts";
 
 // deno-lint-ignore no-explicit-any
@@ -194,7 +195,9 @@ let serial = 0;
 for (const program of programs()) {
   for (const phase of PHASES) {
     const own = ++serial;
-    Deno.test(`SIGTERM (${program.name}): ${phase.name}: nothing is alive two seconds later`, () =>
-      terminateIn(phase, program, own));
+    posixTest(
+      `SIGTERM (${program.name}): ${phase.name}: nothing is alive two seconds later`,
+      () => terminateIn(phase, program, own),
+    );
   }
 }

@@ -7,6 +7,14 @@ import type { Scenario } from "./settings.ts";
 export const SUPERVISED = decodeURIComponent(new URL("./main.ts", import.meta.url).pathname);
 const ROOT = decodeURIComponent(new URL("../..", import.meta.url).pathname);
 
+/**
+ * A test that looks at process groups, shells and `ps`: on Windows there is none of them, and
+ * permissions.md says what that means.
+ */
+export function posixTest(name: string, fn: () => Promise<void>, ignore = false): void {
+  Deno.test({ name, ignore: ignore || Deno.build.os === "windows", fn });
+}
+
 /** A telemetry line as the test program writes it. */
 export type Line = Record<string, unknown> & { event: string };
 

@@ -5,6 +5,7 @@ import {
   assertGone,
   type Line,
   living,
+  posixTest,
   supervise,
   type Supervised,
   withDirectory,
@@ -32,7 +33,7 @@ function scenario(
       await run.drained;
       await after(end, directory);
     });
-  Deno.test({ name, ignore, fn: test });
+  posixTest(name, test, ignore);
 }
 
 const nothing = () => Promise.resolve();

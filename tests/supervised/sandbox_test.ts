@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { compileSupervised } from "./compiled.ts";
 import { type EscapeOrder, ESCAPES } from "./escapes.ts";
-import { assertGone, supervise, withDirectory } from "./harness.ts";
+import { assertGone, posixTest, supervise, withDirectory } from "./harness.ts";
 
 /** Deno's own words for a permission that is not there. */
 const DENIED = /NotCapable|Requires [a-z]+ access|Can't escalate parent thread permissions/;
@@ -98,17 +98,19 @@ async function tryMainThread(directory: string, command: string[]): Promise<void
   assert.equal(left, "possible");
 }
 
-Deno.test("loop Worker: no way out, from source", () =>
-  withDirectory((directory) => tryEscapes(directory, undefined)));
+posixTest(
+  "loop Worker: no way out, from source",
+  () => withDirectory((directory) => tryEscapes(directory, undefined)),
+);
 
-Deno.test({
-  name: "loop Worker: no way out, in the binary",
-  // Compiling needs what the gate's build step needs, and comes after it.
-  ignore: Deno.env.get("AGENTD_BINARY") === undefined,
-  fn: () =>
+posixTest(
+  "loop Worker: no way out, in the binary",
+  () =>
     withDirectory(async (directory) => {
       const program = await compileSupervised(directory);
       await tryEscapes(directory, [program]);
       await tryMainThread(directory, [program]);
     }),
-});
+  // Compiling needs what the gate's build step needs, and comes after it.
+  Deno.env.get("AGENTD_BINARY") === undefined,
+);

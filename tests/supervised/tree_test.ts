@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../src/core/json.ts";
-import { assertGone, type Line, supervise, type Supervised, withDirectory } from "./harness.ts";
+import {
+  assertGone,
+  type Line,
+  posixTest,
+  supervise,
+  type Supervised,
+  withDirectory,
+} from "./harness.ts";
 import type { Scenario } from "./settings.ts";
 
 type Script = Record<string, unknown>;
@@ -38,7 +45,7 @@ function scenario(
   during: (run: Supervised) => Promise<unknown>,
   after: (end: End, directory: string) => void,
 ): void {
-  Deno.test(name, () =>
+  posixTest(name, () =>
     withDirectory(async (directory) => {
       const run = await supervise({ ...scenario, directory });
       await during(run);
