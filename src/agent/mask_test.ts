@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { maskTime } from "./mask.ts";
 
 const SAME: [string, string][] = [
@@ -37,4 +38,59 @@ Deno.test("maskTime: what differs in more is not", () => {
 Deno.test("maskTime: text without time is left as it is", () => {
   const text = "plain words, x = 12, a.b-c/d";
   assert.equal(maskTime(text), text);
+});
+
+/** The same, said as plainly as can be: every expression over the whole text, one after the other. */
+const NOISE: readonly [RegExp, string][] = [
+  [
+    /\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?/g,
+    "<time>",
+  ],
+  [
+    /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:\d{1,2} (?:Jan|Jun|Dec)[a-z]*|(?:Jan|Jun|Dec)[a-z]* \d{1,2}),? [\d: ]{5,}(?:GMT|UTC|[+-]\d{4})?/g,
+    "<time>",
+  ],
+  [/\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b/g, "<time>"],
+  [/(?<![\w.-])\d+h(?:\d+m)?(?:\d+s)?\b|(?<![\w.-])\d+m\d+s\b/g, "<duration>"],
+  [
+    /(["']?\b(?:[a-z]+[_-])*(?:timestamp|time|ts|uptime|elapsed|duration|took|latency)(?:[_-](?:ms|s|sec|secs|seconds|us|ns))?["']?\s*[:=]\s*)["']?\d+(?:\.\d+)?["']?/gi,
+    "$1<time>",
+  ],
+  [/(?<![\w.-])1[5-9]\d{8}(?:\d{3}|\d{6})?(?:\.\d+)?(?![\w-])/g, "<time>"],
+  [
+    /(?<![\w.-])(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?)\b\s?)+/g,
+    "<duration>",
+  ],
+];
+
+Deno.test("maskTime: the same as the plain reading, over any text of such pieces", () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      ..."0 1 12 123 1750000000 1750000000123 2026-06-25 2026-06-25T10:11:12 10:11 10:11:12".split(
+        " ",
+      ),
+      ..."1h30m 2m10s 12ms 3.5 .5 s ms minutes Z UTC GMT +02:00 -0500".split(" "),
+      ..."Thu, Thu Wednesday Jun June 25 2026 time uptime started_at duration_ms took: = :".split(
+        " ",
+      ),
+      ..."v2s1 x12y a-1 1.2.3 12errors -5 time_5 5_time 3s.txt".split(" "),
+      ...[" ", " ", " ", "  ", "\n", "\t", '"', "'", ",", "-", "_", ".", "x", "µs", "é", "[", "{"],
+    ),
+    fc.nat(99).map(String),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+      // Where one moment is glued to the next word, both readings are matters of taste.
+      const text = pieces.reduce(
+        (before, next) => before + (/\w$/.test(before) && /^[\w"']/.test(next) ? " " : "") + next,
+        "",
+      );
+      // An epoch right behind a duration is masked either way.
+      fc.pre(!/s\s?1750/.test(text));
+      let plain = text;
+      for (const [pattern, mask] of NOISE) plain = plain.replace(pattern, mask);
+      assert.equal(maskTime(text), plain, JSON.stringify(text));
+    }),
+    { numRuns: 20_000 },
+  );
 });
