@@ -4,7 +4,7 @@
  */
 
 import { isObject, type JsonObject, mapStrings, parseJson } from "../core/json.ts";
-import { INVALID_ECHO_CHARS_MAX } from "../core/limits.ts";
+import { INVALID_ARGUMENTS_CHARS_MAX, INVALID_ECHO_CHARS_MAX } from "../core/limits.ts";
 import { clip, toWellFormed } from "../core/text.ts";
 import type { FinishReason, ToolCall } from "../ports/model.ts";
 import type { Tool } from "../ports/tools.ts";
@@ -142,14 +142,15 @@ function judgeCall(
     };
   }
   const faults = schemaFaults(tool.inputSchema, parsed.value);
+  if (faults.length === 0) return { tool, arguments: parsed.value, fault: null };
+  // What is not executed and fills the window is no use in the conversation.
+  const isLarge = call.arguments.length > INVALID_ARGUMENTS_CHARS_MAX;
   return {
     tool,
-    arguments: parsed.value,
-    fault: faults.length === 0
-      ? null
-      : `the arguments do not fit the tool's schema: ${
-        clip(faults.join("; "), INVALID_ECHO_CHARS_MAX)
-      }`,
+    arguments: isLarge ? {} : parsed.value,
+    fault: `the arguments do not fit the tool's schema: ${
+      clip(faults.join("; "), INVALID_ECHO_CHARS_MAX)
+    }${isLarge ? `; all ${call.arguments.length} characters of them are left out above` : ""}`,
   };
 }
 

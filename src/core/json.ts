@@ -1,5 +1,7 @@
 /** JSON as plain data, with the one canonical form that fingerprints are made of. */
 
+import { JSON_LEVELS_MAX } from "./limits.ts";
+
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -43,12 +45,30 @@ export function mapStrings(value: Json, mend: (text: string) => string): Json {
   );
 }
 
-/** Parses JSON; a fault is a value that names line and column, never an exception. */
+/** Whether a value is nested in more levels than `levelsMax`; it never goes deeper than that. */
+export function isNestedDeeper(value: unknown, levelsMax: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levelsMax <= 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isNestedDeeper(item, levelsMax - 1));
+  for (const key in value) {
+    if (isNestedDeeper((value as JsonObject)[key], levelsMax - 1)) return true;
+  }
+  return false;
+}
+
+/**
+ * Parses JSON; a fault is a value that names line and column, never an exception. What is nested
+ * in more than `JSON_LEVELS_MAX` levels is a fault too: it can be parsed, and then breaks everything
+ * that walks it.
+ */
 export function parseJson(
   text: string,
 ): { ok: true; value: Json } | { ok: false; failure: JsonFault } {
   try {
-    return { ok: true, value: JSON.parse(text) as Json };
+    const value = JSON.parse(text) as Json;
+    if (!isNestedDeeper(value, JSON_LEVELS_MAX)) return { ok: true, value };
+    const message = `nested in more than ${JSON_LEVELS_MAX} levels`;
+    return { ok: false, failure: { message, line: 1, column: 1 } };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const at = /position (\d+)/.exec(message);

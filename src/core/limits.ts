@@ -48,9 +48,15 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   progressTimeoutMs: 180_000,
 };
 
+/** Tokens of one model call that are believed; what an endpoint reports beyond them is estimated. */
+export const REPLY_TOKENS_MAX = 1_000_000_000;
+
 /** Transport retries of models and of calls without effect (contract 5). */
 export const TRANSPORT_BACKOFF: BackoffPlan = { baseMs: 100, capMs: 5_000, attemptsMax: 3 };
 export const RETRY_AFTER_MS_MAX = 60_000;
+
+/** Objects and arrays inside each other, in any JSON of others. */
+export const JSON_LEVELS_MAX = 256;
 
 /** One frame of the control channel, either direction. */
 export const FRAME_BYTES_MAX = 8 * 1024 * 1024;
@@ -64,6 +70,8 @@ export const TURN_OBSERVATION_BYTES_MAX = 64 * 1024;
 export const TURN_MEDIA_BYTES_MAX = 4 * 1024 * 1024;
 /** Of a rejected proposal, what is echoed back to the model. */
 export const INVALID_ECHO_CHARS_MAX = 800;
+/** Arguments that break a schema, as long as they stay in the conversation; longer ones are left out. */
+export const INVALID_ARGUMENTS_CHARS_MAX = 16 * 1024;
 /** Tool messages of one turn on the wire: endpoints take no more. */
 export const WIRE_TOOL_MESSAGES_MAX = 128;
 export const WIRE_TOOL_NAME_CHARS_MAX = 64;

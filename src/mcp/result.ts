@@ -1,6 +1,7 @@
 /** Results of tools and resources as parts that a model can read. */
 
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isNestedDeeper, isObject, type Json, type JsonObject } from "../core/json.ts";
+import { JSON_LEVELS_MAX } from "../core/limits.ts";
 import { formatSize } from "../core/units.ts";
 import type { Part } from "../ports/model.ts";
 import type { ToolResult } from "../ports/tools.ts";
@@ -8,10 +9,16 @@ import type { ToolResult } from "../ports/tools.ts";
 /** The result of `tools/call`; undefined if it is none. */
 export function readToolResult(raw: unknown): ToolResult | undefined {
   if (!isObject(raw)) return undefined;
-  const { content, structuredContent } = raw;
+  const { content } = raw;
   if (content !== undefined && !Array.isArray(content)) return undefined;
   const parts: Part[] = [];
   for (const block of content ?? []) addBlock(parts, block);
+  const tooDeep = isNestedDeeper(raw.structuredContent, JSON_LEVELS_MAX);
+  const structuredContent = tooDeep ? undefined : raw.structuredContent;
+  if (tooDeep) {
+    const text = `[structured content nested in more than ${JSON_LEVELS_MAX} levels, not shown]`;
+    parts.push({ type: "text", text });
+  }
   // Structured content may be any JSON value; what is no object is at least shown.
   const shown = structuredContent !== undefined && !isObject(structuredContent) &&
     parts.length === 0;

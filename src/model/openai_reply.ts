@@ -1,6 +1,7 @@
 /** Reads replies of the chat/completions dialect: chunks of a stream, or a whole completion. */
 
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { REPLY_TOKENS_MAX } from "../core/limits.ts";
 import type { FinishReason } from "../ports/model.ts";
 import type { Draft, ReplyReader, ReportedError, WireUsage } from "./dialect.ts";
 import type { OpenAiOpaque } from "./openai_messages.ts";
@@ -219,9 +220,9 @@ export function readUsage(usage: JsonObject): WireUsage | null {
   return { tokensIn, tokensOut, tokensCached: Math.min(tokensIn, tokensCached) };
 }
 
-/** A count of tokens, or null. */
+/** A count of tokens that a reply can have, or null. */
 export function count(value: Json | undefined): number | null {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0
+  return typeof value === "number" && value >= 0 && value <= REPLY_TOKENS_MAX
     ? Math.round(value)
     : null;
 }
