@@ -3,6 +3,7 @@
  * and old observations straight from its record.
  */
 
+import { isObject } from "../core/json.ts";
 import {
   ARTIFACT_MATCH_CHARS_MAX,
   ARTIFACT_MATCHES_MAX,
@@ -193,7 +194,15 @@ export class Artifacts {
   #openObserved(id: string): Outcome<Source, ArtifactFailure> {
     const line = this.#readObserved?.(id);
     if (!line?.ok) return failed({ class: "not_found", message: `There is no artifact ${id}` });
-    const bytes = new TextEncoder().encode(observationText(line.value.observation));
+    const { observation } = line.value;
+    const excerpt = isObject(observation) ? observation.excerpt : null;
+    // The record holds an excerpt alone: it must not pass for the whole.
+    if (isObject(excerpt)) {
+      const message = `The file of artifact ${id} is missing; what was shown of it, ` +
+        `${excerpt.kept} of ${excerpt.total} bytes, is all there is`;
+      return failed({ class: "not_found", message });
+    }
+    const bytes = new TextEncoder().encode(observationText(observation));
     return success({
       total: bytes.length,
       readFully: (offset, buffer) => {

@@ -18,11 +18,24 @@ async function withArtifacts(
     type: "call.observed",
     observation: { class: "ok", parts: [{ type: "text", text: "old words" }], structured: null },
   } as unknown as RecordLine;
+  const cut = {
+    ...observed,
+    observation: {
+      class: "truncated",
+      parts: [{ type: "text", text: "some" }],
+      excerpt: { kept: 4, total: 9, artifact: "c4-1" },
+    },
+  } as unknown as RecordLine;
   try {
     const artifacts = new Artifacts({
       files: systemFiles,
       directory,
-      readObserved: (call) => call === "c3-1" ? success(observed) : failed({ message: "none" }),
+      readObserved: (call) =>
+        call === "c3-1"
+          ? success(observed)
+          : call === "c4-1"
+          ? success(cut)
+          : failed({ message: "none" }),
     });
     run(artifacts, directory);
   } finally {
@@ -127,6 +140,11 @@ Deno.test("Artifacts: an old observation is read from the record", () =>
     const found = artifacts.search("c3-1", "WORDS");
     assert.equal(found.ok && found.value.found, 1);
     assert.equal(artifacts.read("c3-2").ok, false);
+    const gone = artifacts.read("c4-1");
+    assert.equal(
+      !gone.ok && gone.failure.message,
+      "The file of artifact c4-1 is missing; what was shown of it, 4 of 9 bytes, is all there is",
+    );
     artifacts.write("c3-1", "the whole of it");
     const whole = artifacts.read("c3-1");
     assert.equal(whole.ok && whole.value.text, "the whole of it");

@@ -10,7 +10,7 @@ import { toOpenai } from "./openai.ts";
 import { type OtlpFailure, sendOtlp, toOtlp } from "./otlp.ts";
 import { type CommandOutput, formatCount, usageError } from "./output.ts";
 import { pause } from "./pause.ts";
-import { describeFault } from "./read.ts";
+import { describeFault, readRecord, refusal } from "./read.ts";
 import type { RunPlace } from "./runs.ts";
 import { runRecords } from "./trace.ts";
 import { type AgentTranscript, readTranscripts, TranscriptReader } from "./transcript.ts";
@@ -36,13 +36,24 @@ export function exportCommand(
   format: ExportFormat,
 ): CommandOutput {
   const agents = readTranscripts(files, place.directory);
-  if (agents.length === 0) return usageError(noStart(place));
+  const refused = refusedOf(files, place, agents);
+  if (refused !== null) return usageError(refused);
   const stdout = JSON.stringify(EXPORT[format](agents), null, 2) + "\n";
   const stderr = damageLines(agents);
   return { exitCode: stderr === "" ? 0 : 1, stdout, stderr };
 }
 
-function noStart(place: RunPlace): string {
+/** Why there is nothing to export; null if there is. */
+function refusedOf(
+  files: FilesPort,
+  place: RunPlace,
+  agents: readonly AgentTranscript[],
+): string | null {
+  if (agents.length > 0) return null;
+  for (const item of readRecord(files, place.record)) {
+    if (item.kind === "fault") return refusal("export", place, item.fault);
+    break;
+  }
   return `Cannot export run ${place.id}: its record does not hold its start`;
 }
 
@@ -66,7 +77,8 @@ export async function sendCommand(
   endpoint: string,
 ): Promise<CommandOutput> {
   const agents = readTranscripts(deps.files, place.directory);
-  if (agents.length === 0) return usageError(noStart(place));
+  const refused = refusedOf(deps.files, place, agents);
+  if (refused !== null) return usageError(refused);
   const body = toOtlp(agents);
   const sent = await send(deps, endpoint, body);
   if (!sent.ok) return { exitCode: 1, stdout: "", stderr: `agentd: ${sent.failure.message}\n` };

@@ -15,7 +15,15 @@ import {
   shortObservations,
   stateOf,
 } from "./inspect.ts";
-import { type CommandOutput, formatCost, formatCount, formatElapsed, oneLine } from "./output.ts";
+import {
+  type CommandOutput,
+  formatCost,
+  formatCount,
+  formatElapsed,
+  oneLine,
+  usageError,
+} from "./output.ts";
+import { isForeignVersion, refusal } from "./read.ts";
 import type { RunPlace } from "./runs.ts";
 import { type AgentTrace, runRecords, type RunTrace, TraceBuilder } from "./trace.ts";
 
@@ -48,6 +56,8 @@ export async function htmlCommand(
     contents.push(collector.iterations);
     return builder.trace;
   });
+  const { fault } = agents[0]!;
+  if (fault && isForeignVersion(fault)) return usageError(refusal("inspect", place, fault));
   const trace = composeTrace(place, agents, await stateOf(deps, place, agents[0]!));
   const written = deps.files.writeAtomic(file, renderHtml(trace, contents));
   if (!written.ok) {

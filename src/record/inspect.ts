@@ -14,9 +14,10 @@ import {
   formatElapsed,
   oneLine,
   renderTable,
+  usageError,
 } from "./output.ts";
 import { pause } from "./pause.ts";
-import { describeFault } from "./read.ts";
+import { describeFault, isForeignVersion, refusal } from "./read.ts";
 import { isRunning, type RunPlace, type RunState } from "./runs.ts";
 import {
   type AgentTrace,
@@ -83,6 +84,8 @@ export async function inspectCommand(
   options: { json: boolean },
 ): Promise<CommandOutput> {
   const trace = await readRunTrace(deps, place);
+  const { fault } = trace.agents[0]!;
+  if (fault && isForeignVersion(fault)) return usageError(refusal("inspect", place, fault));
   const damaged = trace.agents.some((agent) => agent.fault !== null);
   const stdout = options.json ? JSON.stringify(trace, null, 2) + "\n" : renderTrace(trace);
   return { exitCode: damaged ? 1 : 0, stdout, stderr: faultLines(trace.agents) };

@@ -58,6 +58,16 @@ export function cursorAfter(item: Extract<RecordItem, { kind: "line" }>): Record
   return { offset: item.offset + item.bytes + 1, seq: item.line.seq, hash: item.hash };
 }
 
+/** Whether a record is not damaged but in a format that this program does not read. */
+export function isForeignVersion(fault: RecordFault): boolean {
+  return fault.kind === "newer_version" || fault.kind === "unknown_version";
+}
+
+/** Why nothing can be done with such a record, in one sentence. */
+export function refusal(what: string, place: { id: string }, fault: RecordFault): string {
+  return `Cannot ${what} run ${place.id}: ${describeFault(fault)}`;
+}
+
 /** One sentence on a fault, for people. */
 export function describeFault(fault: RecordFault): string {
   return fault.line === 0 ? fault.detail : `line ${fault.line}: ${fault.detail}`;

@@ -12,7 +12,7 @@ import { VERSION } from "../core/version.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { RecordLine } from "../wire/record.ts";
 import { type CommandOutput, formatCount, usageError } from "./output.ts";
-import { describeFault, readRecord } from "./read.ts";
+import { describeFault, isForeignVersion, readRecord, type RecordFault, refusal } from "./read.ts";
 import { partText } from "./artifacts.ts";
 import type { RunPlace } from "./runs.ts";
 import { TERMINAL_TYPE } from "./terminal.ts";
@@ -54,6 +54,8 @@ export interface ReplayResult {
   steps: number;
   tornBytes: number;
   divergence: Divergence | null;
+  /** A line in a format that this program does not read; nothing is said of what it decides. */
+  unreadable: RecordFault | null;
   /** How often the run was resumed. */
   resumed: number;
   /** Versions of the programs that recorded it, each once. */
@@ -81,6 +83,7 @@ export class Replay {
       steps: 0,
       tornBytes: 0,
       divergence: null,
+      unreadable: null,
       resumed: 0,
       programs: [],
       request: null,
@@ -91,7 +94,7 @@ export class Replay {
 
   /** Whether there is nothing more to learn from further lines. */
   get done(): boolean {
-    return this.#done || this.result.divergence !== null;
+    return this.#done || this.result.divergence !== null || this.result.unreadable !== null;
   }
 
   /** Takes the next line. */
@@ -208,7 +211,9 @@ export function replayRecord(files: FilesPort, path: string, until = Infinity): 
   const replay = new Replay(until);
   for (const item of readRecord(files, path)) {
     if (item.kind === "torn") replay.result.tornBytes = item.bytes;
-    else if (item.kind === "fault") {
+    else if (item.kind === "fault" && isForeignVersion(item.fault)) {
+      replay.result.unreadable = item.fault;
+    } else if (item.kind === "fault") {
       const why = describeFault(item.fault);
       replay.result.divergence = { line: item.fault.line, why, recorded: null, replayed: null };
     } else replay.push(item.line);
@@ -235,6 +240,7 @@ export function replayCommand(
     ? `agentd: ${place.record}: a torn last line of ${result.tornBytes} bytes was dropped\n`
     : "";
   const stderr = torn + otherProgram(result);
+  if (result.unreadable !== null) return usageError(refusal("replay", place, result.unreadable));
   if (options.showContext && options.until !== null && result.divergence === null) {
     if (result.request === null || result.request.step !== options.until) {
       return usageError(

@@ -4,19 +4,22 @@ import type { LockPort } from "../ports/lock.ts";
 /** How long a lock that is free may take, where only the waiting kind of locking exists. */
 const WAIT_MS = 250;
 
-let waitingFor = 0;
+/** Paths whose lock another process holds and this one still waits for, one thread each. */
+const waitingFor = new Set<string>();
 
 /**
  * Whether a lock that another process holds is still waited for, where waiting cannot be given up:
  * such a process must end by `Deno.exit`, since it would not end by itself.
  */
 export function isLockPending(): boolean {
-  return waitingFor > 0;
+  return waitingFor.size > 0;
 }
 
 /** Advisory file locks of the operating system: they end with the process, however it ends. */
 export const systemLock: LockPort = {
   async tryLock(path) {
+    // Asked again and again, it waits once.
+    if (waitingFor.has(path)) return failed({ class: "held", message: heldBy(path) });
     let file: Deno.FsFile;
     try {
       file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
@@ -27,9 +30,7 @@ export const systemLock: LockPort = {
       return failed({ class: denied ? "denied" : "other", message: `${path}: ${message}` });
     }
     try {
-      if (!await take(file)) {
-        return failed({ class: "held", message: `${path} is held by another process` });
-      }
+      if (!await take(file, path)) return failed({ class: "held", message: heldBy(path) });
     } catch (error) {
       file.close();
       const message = error instanceof Error ? error.message : String(error);
@@ -47,8 +48,12 @@ export const systemLock: LockPort = {
   },
 };
 
+function heldBy(path: string): string {
+  return `${path} is held by another process`;
+}
+
 /** Whether the lock was taken; if not, the file is or will be closed. */
-async function take(file: Deno.FsFile): Promise<boolean> {
+async function take(file: Deno.FsFile, path: string): Promise<boolean> {
   // Deno 2.4, which the closed-network build runs on, has no tryLock.
   if (typeof file.tryLock === "function") {
     const taken = await file.tryLock(true);
@@ -56,9 +61,8 @@ async function take(file: Deno.FsFile): Promise<boolean> {
     return taken;
   }
   let late = false;
-  waitingFor++;
-  const locked = file.lock(true).then(() => {
-    waitingFor--;
+  waitingFor.add(path);
+  const locked = file.lock(true).finally(() => waitingFor.delete(path)).then(() => {
     if (late) file.close();
     return true;
   });

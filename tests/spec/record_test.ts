@@ -69,7 +69,7 @@ for (const program of programs()) {
     }));
 
   Deno.test(`record (${program.name}): damage and unknown runs are one line and the right code`, () =>
-    withRun(program, async ({ agentd, runs }) => {
+    withRun(program, async ({ agentd, project, runs }) => {
       const [id] = [...Deno.readDirSync(runs)].map((entry) => entry.name);
       const path = `${runs}/${id}/record.jsonl`;
       const lines = Deno.readTextFileSync(path).split("\n");
@@ -84,6 +84,18 @@ for (const program of programs()) {
       );
       lines[0] = lines[0]!.replace('"v":1', '"v":9');
       Deno.writeTextFileSync(path, lines.join("\n"));
-      assert.match((await agentd(1, "replay", "last")).stdout, /format version 9; .* up to 1/);
+      const version =
+        /^agentd: Cannot \w+ run \S+: .*line 1: it has format version 9; .* up to 1\n$/;
+      for (const command of ["replay", "resume", "inspect"]) {
+        const refused = await agentd(2, command, "last");
+        assert.match(refused.stderr, version);
+        assert.equal(refused.stdout, "");
+      }
+      for (const format of ["atif", "openai", "otlp"]) {
+        assert.match((await agentd(2, "inspect", "last", "--format", format)).stderr, version);
+      }
+      await Deno.writeTextFile(`${project}/page.html`, "mine");
+      assert.match((await agentd(2, "inspect", "last", "--html", "page.html")).stderr, version);
+      assert.equal(await Deno.readTextFile(`${project}/page.html`), "mine");
     }));
 }
