@@ -142,7 +142,7 @@ function pushTurn(state: AgentState, turn: Turn): void {
         ? {
           call: call.call,
           tool: call.tool?.name ?? call.wireName,
-          args: JSON.stringify(call.arguments),
+          args: clip(JSON.stringify(call.arguments), 400),
           class: observation.class,
           bytes: call.bytes,
         }

@@ -4,8 +4,7 @@
  * so a turn costs what is new in it.
  */
 
-import { chain, fnv64 } from "../core/hash.ts";
-import { byteLength } from "../core/text.ts";
+import { chain, Fnv64 } from "../core/hash.ts";
 import type { Message, Part } from "../ports/model.ts";
 import { isOwnWord, stubText } from "./prompt.ts";
 
@@ -51,10 +50,11 @@ const MESSAGE_OVERHEAD_BYTES = 24;
 /** A conversation that holds only its first message. */
 export function startTranscript(parts: readonly Part[]): Transcript {
   const first: Message = { role: "user", parts };
+  const { hash, bytes } = measure(first);
   return {
     first,
-    firstHash: hashMessage(first),
-    firstBytes: sizeMessage(first),
+    firstHash: hash,
+    firstBytes: bytes,
     entries: [],
     chains: [],
     bytes: 0,
@@ -65,8 +65,9 @@ export function startTranscript(parts: readonly Part[]): Transcript {
 /** Replaces the first message; every later chain hash follows from it. */
 export function setFirst(transcript: Transcript, parts: readonly Part[]): void {
   transcript.first = { role: "user", parts };
-  transcript.firstHash = hashMessage(transcript.first);
-  transcript.firstBytes = sizeMessage(transcript.first);
+  const { hash, bytes } = measure(transcript.first);
+  transcript.firstHash = hash;
+  transcript.firstBytes = bytes;
   rechain(transcript, 0);
 }
 
@@ -77,7 +78,7 @@ export function pushMessage(
   step: number,
   stub: StubFacts | null,
 ): void {
-  const entry = { message, hash: hashMessage(message), bytes: sizeMessage(message), step, stub };
+  const entry = { message, ...measure(message), step, stub };
   transcript.entries.push(entry);
   transcript.bytes += entry.bytes;
   transcript.chains.push(chain(transcript.chains.at(-1) ?? transcript.firstHash, entry.hash));
@@ -143,14 +144,18 @@ function stubMessage(entry: Entry): Message | null {
   const text = stubText(stub.tool, stub.args, stub.class, stub.bytes, stub.call);
   const parts: Part[] = [{ type: "text", text }];
   if (message.role === "tool") {
-    return sizeMessage({ ...message, parts }) < entry.bytes ? { ...message, parts } : null;
+    return shorter({ ...message, parts }, entry);
   }
   if (message.role !== "user") return null;
   // In JSON mode the runtime's notes are parts of the message; a tool's parts cannot pass for them.
   for (const part of message.parts) {
     if (part.type === "text" && isOwnWord(part.text)) parts.push(part);
   }
-  return sizeMessage({ ...message, parts }) < entry.bytes ? { ...message, parts } : null;
+  return shorter({ ...message, parts }, entry);
+}
+
+function shorter(message: Message, entry: Entry): Message | null {
+  return measure(message).bytes < entry.bytes ? message : null;
 }
 
 /**
@@ -198,9 +203,9 @@ export function transcriptBytes(transcript: Transcript): number {
 
 function replace(transcript: Transcript, index: number, message: Message): void {
   const entry = transcript.entries[index]!;
-  const bytes = sizeMessage(message);
-  transcript.bytes += bytes - entry.bytes;
-  transcript.entries[index] = { ...entry, message, hash: hashMessage(message), bytes };
+  const measured = measure(message);
+  transcript.bytes += measured.bytes - entry.bytes;
+  transcript.entries[index] = { ...entry, message, ...measured };
 }
 
 function rechain(transcript: Transcript, from: number): void {
@@ -210,26 +215,52 @@ function rechain(transcript: Transcript, from: number): void {
   }
 }
 
-/** FNV-1a/64 of everything of a message that a model sees. */
-export function hashMessage(message: Message): string {
-  return fnv64(JSON.stringify(message));
-}
+const encoder = new TextEncoder();
 
-function sizeMessage(message: Message): number {
-  if (message.role === "assistant") {
-    let bytes = MESSAGE_OVERHEAD_BYTES + byteLength(message.text);
-    for (const call of message.calls) {
-      bytes += MESSAGE_OVERHEAD_BYTES + call.name.length + byteLength(call.arguments);
-    }
-    if (message.opaque !== undefined) bytes += JSON.stringify(message.opaque.blocks).length;
-    return bytes;
-  }
+/**
+ * FNV-1a/64 of everything of a message that a model sees, and its bytes as the estimate counts them:
+ * both from one encoding of each text.
+ */
+function measure(message: Message): { hash: string; bytes: number } {
+  const hash = new Fnv64();
   let bytes = MESSAGE_OVERHEAD_BYTES;
-  for (const part of message.parts) {
-    bytes += part.type === "text" ? byteLength(part.text) : IMAGE_BYTES_EQUIVALENT;
+  // Each text stands behind its length, so that no two messages read the same.
+  const add = (text: string, extraBytes = 0) => {
+    const encoded = encoder.encode(text);
+    hash.write(`${encoded.length}:`).writeBytes(encoded);
+    bytes += encoded.length + extraBytes;
+  };
+  hash.write(message.role);
+  if (message.role === "assistant") {
+    add(message.text);
+    for (const call of message.calls) {
+      hash.write(`call ${call.id.length}:${call.id}`);
+      add(call.name, MESSAGE_OVERHEAD_BYTES);
+      add(call.arguments);
+    }
+    if (message.opaque !== undefined) {
+      add(message.opaque.dialect);
+      add(JSON.stringify(message.opaque.blocks));
+    }
+    return { hash: hash.hex(), bytes };
   }
-  if (message.role === "tool" && message.note !== undefined) bytes += byteLength(message.note);
-  return bytes;
+  if (message.role === "tool") {
+    hash.write(`${message.isError} ${message.callId.length}:${message.callId}`);
+    hash.write(`${message.name.length}:${message.name}`);
+  }
+  for (const part of message.parts) {
+    hash.write(part.type);
+    if (part.type === "text") add(part.text);
+    else {
+      hash.write(`${part.mimeType.length}:${part.mimeType}${part.data.length}:${part.data}`);
+      bytes += IMAGE_BYTES_EQUIVALENT;
+    }
+  }
+  if (message.role === "tool" && message.note !== undefined) {
+    hash.write("note");
+    add(message.note);
+  }
+  return { hash: hash.hex(), bytes };
 }
 
 /** Rewrites every message, when the conversation changes its form. */

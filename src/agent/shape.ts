@@ -41,9 +41,10 @@ export async function shapeResult(
 ): Promise<Shaped> {
   if (!result.ok) return await shapeFailure(deps, call, result.failure);
   const { text, media, structured } = readParts(deps, result.value, call.mediaBytesMax);
-  const bytes = byteLength(text) + media.reduce((sum, part) => sum + part.data.length, 0);
+  const textBytes = byteLength(text);
+  const bytes = textBytes + media.reduce((sum, part) => sum + part.data.length, 0);
   const digest = await digestContent(deps, text, media);
-  const cut = headAndTail(text, call.showBytesMax);
+  const cut = textBytes > call.showBytesMax ? headAndTail(text, call.showBytesMax) : undefined;
   const excerpt = cut === undefined || !deps.keep(call.call, text)
     ? null
     : { kept: cut.keptBytes, total: cut.totalBytes, artifact: call.call };
