@@ -65,6 +65,8 @@ export class Daemon {
   /** The first signal. */
   signal: "SIGINT" | "SIGTERM" | null = null;
   killed = false;
+  /** Required servers were connected once: from then on their absence ends nothing. */
+  serversMet = false;
   /** Why the daemon ended early, for people. */
   message = "";
   readonly #startedMs: number;
@@ -280,7 +282,11 @@ export class Daemon {
     if (isCredentialsRefusal(result)) {
       this.#failure ??= "credentials";
       this.message = result.reason;
-    } else if (result.abort === "mcp" && this.#iterations === 1 && this.signal === null) {
+    } else if (
+      // At the beginning: later, and in the middle of a run, a server's death is a failed run.
+      result.abort === "mcp" && this.#iterations === 1 && result.usage.model_calls === 0 &&
+      !this.serversMet && this.signal === null
+    ) {
       this.#failure ??= "required_server";
       this.message = result.reason;
     }

@@ -87,7 +87,6 @@ export class Reactive {
   #watcher: WatcherHandle | null = null;
   #watcherGone: Promise<void> = Promise.resolve();
   #watcherAttempt = 0;
-  #everConnected = false;
   #watched: boolean;
   #unwatchFiles: Cancel = () => {};
 
@@ -366,7 +365,7 @@ export class Reactive {
     const watcher = daemon.ports.runs.watch(sources, this.#watched, {
       connected: () => {
         connected = true;
-        this.#everConnected = true;
+        daemon.serversMet = true;
         if (!this.#watched) {
           this.#watched = true;
           keep();
@@ -382,7 +381,7 @@ export class Reactive {
       this.#watcher = null;
       daemon.untrack(running, 0);
       if (end === null || daemon.stopping !== null) return;
-      if (!this.#everConnected && end.abort === "mcp") return daemon.failServer(end.message);
+      if (!daemon.serversMet && end.abort === "mcp") return daemon.failServer(end.message);
       setReady("the watcher is down");
       const heldMs = daemon.ports.clock.monotonicMs() - startedMs;
       this.#watcherAttempt = connected && heldMs >= WATCHER_HEALTHY_MS

@@ -100,6 +100,15 @@ Deno.test("runDaemon: what a run's end means: credentials, a server at the begin
     later.signal("SIGINT");
     assert.equal(await endOf(later), "drained");
 
+    // In the middle of the first run a server died for good: a failed run, no more.
+    const middle = startDaemon(directory, loop);
+    const usage = { ...abort.usage, model_calls: 1 };
+    middle.runs.onStart = (run) => run.end({ ...abort, usage });
+    await middle.pass(100, 10);
+    assert(middle.runs.runs.length > 1);
+    middle.signal("SIGTERM");
+    assert.equal(await endOf(middle), "drained");
+
     const refused = startDaemon(directory, loop);
     refused.runs.onStart = (run) =>
       run.end({ ...abort, abort: "intelligence", reason: "auth: 401" });
@@ -213,6 +222,12 @@ Deno.test("runDaemon: reactive: a watcher that cannot start ends it, one that di
     daemon.runs.onWatch = (watcher) => watcher.listener.connected(["docs"]);
     await daemon.settle();
     assert.equal(daemon.runs.watchers[0]!.possibly, false);
+    // The servers were there: the first run, which meets none, ends nothing.
+    daemon.runs.onStart = (run) =>
+      run.end({ ...failedResult("crashed", "docs: exited"), status: null, abort: "mcp" });
+    daemon.runs.watchers[0]!.listener.updated("docs", "mem://a", false);
+    await daemon.pass(1000, 100);
+    assert(daemon.runs.runs.length > 0);
     for (let i = 0; i < 3; i++) {
       daemon.runs.watchers.at(-1)!.die({ message: "gone", abort: "mcp" });
       await daemon.pass(60_000, 1000);

@@ -15,6 +15,7 @@ const ROUNDS = 100;
 const UPDATES_PER_ROUND = 200;
 const SEED = Number(Deno.env.get("AGENTD_SEED") ?? "20260731");
 const IDLE_MS = 10_000;
+const IDLE_LOOKS = 4;
 const IDLE_CPU_SHARE_MAX = 0.005;
 const MEMORY_GROWTH_MAX = 1.1;
 /** Descriptors of runs that happen to be in progress at one of the two looks. */
@@ -38,7 +39,7 @@ async function residentBytes(pid: number): Promise<number> {
 }
 
 /** CPU seconds so far of a process and everything below it, and how many those are. */
-async function treeCpu(pid: number): Promise<{ seconds: number; pids: number[] }> {
+async function treeCpu(pid: number): Promise<{ own: number; looks: number; pids: number[] }> {
   const { stdout } = await new Deno.Command("ps", { args: ["-eo", "pid=,ppid="] }).output();
   const parents = new Map(
     new TextDecoder().decode(stdout).trim().split("\n").map((line) => {
@@ -52,15 +53,17 @@ async function treeCpu(pid: number): Promise<{ seconds: number; pids: number[] }
     }
     return false;
   });
-  let ticks = 0;
+  let [own, looks] = [0, 0];
   for (const each of pids) {
     try {
-      // After the name in parentheses: state is field 3, utime 14 and stime 15.
+      // After the name in parentheses: state is field 3, utime and stime 14 and 15, and the same of
+      // children that were waited for (the daemon's own ps) 16 and 17.
       const fields = Deno.readTextFileSync(`/proc/${each}/stat`).split(") ")[1]!.split(" ");
-      ticks += Number(fields[11]) + Number(fields[12]);
+      own += Number(fields[11]) + Number(fields[12]);
+      looks += Number(fields[13]) + Number(fields[14]);
     } catch { /* it is gone */ }
   }
-  return { seconds: ticks / 100, pids };
+  return { own: own / 100, looks: looks / 100, pids };
 }
 
 function median(values: readonly number[]): number {
@@ -107,6 +110,8 @@ Deno.test({
       const changedAt = new Map<string, number>();
       const memory: number[] = [];
       let descriptors = 0;
+      let [exits, kills, outages] = [0, 0, 0];
+      const count = (event: string) => daemon.lines.filter((line) => line.event === event).length;
       const alive = () => {
         const over = new Set(
           daemon.lines.filter((line) => line.event === "subagent.exit").map((line) =>
@@ -125,17 +130,20 @@ Deno.test({
         const { completions } = await model.stats();
         for (const uri of picks) changedAt.set(uri, completions);
         await servers.update(...picks);
-        const trouble = random();
-        if (trouble < 0.04) await servers.exit();
-        else if (trouble < 0.1) {
+        const trouble = round % 6 === 3 ? random() : 1;
+        if (trouble < 0.35) {
+          exits++;
+          await servers.exit();
+        } else if (trouble < 0.7) {
           const victims = alive();
           const victim = victims[Math.floor(random() * victims.length)];
           try {
             if (victim !== undefined) Deno.kill(victim.child_pid, "SIGKILL");
+            kills++;
           } catch { /* it was faster */ }
-        } else if (trouble < 0.13) {
+        } else if (trouble < 1) {
+          outages++;
           await model.script({ replies: [{ status: 503 }], loop: true });
-          await daemon.until(() => daemon.lines.at(-1)!.event !== "");
           await new Promise((resolve) => setTimeout(resolve, 300));
           await model.script({ replies: [{ text: "seen" }], loop: true });
           // What was told of while it was out is forgotten by its log: it must be told again.
@@ -144,8 +152,9 @@ Deno.test({
         }
         await new Promise((resolve) => setTimeout(resolve, 100));
         memory.push(await residentBytes(daemon.pid));
-        if (round === Math.floor(ROUNDS / 2)) {
-          descriptors = [...Deno.readDirSync(`/proc/${daemon.pid}/fd`)].length;
+        if (round >= ROUNDS / 4 && round < ROUNDS / 2) {
+          const now = [...Deno.readDirSync(`/proc/${daemon.pid}/fd`)].length;
+          descriptors = Math.max(descriptors, now);
         }
       }
 
@@ -180,20 +189,30 @@ Deno.test({
       const after = [...Deno.readDirSync(`/proc/${daemon.pid}/fd`)].length;
       assert(after <= descriptors + DESCRIPTORS_SLACK, `descriptors: ${descriptors} then ${after}`);
 
-      const before = await treeCpu(daemon.pid);
-      await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-      const idle = await treeCpu(daemon.pid);
-      const own = async (pids: number[]) => (await treeCpu(daemon.pid)).pids.length === pids.length;
-      assert(await own(idle.pids));
-      const share = (idle.seconds - before.seconds) / (IDLE_MS / 1000);
+      // Engines tidy up for a while after the last run: the best of some looks is what idling costs.
+      let [share, looks, processes] = [Infinity, 0, 0];
+      for (let look = 0; look < IDLE_LOOKS && share > IDLE_CPU_SHARE_MAX; look++) {
+        const before = await treeCpu(daemon.pid);
+        await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+        const after = await treeCpu(daemon.pid);
+        assert.deepEqual(after.pids, before.pids, "nothing started or ended meanwhile");
+        share = (after.own - before.own) / (IDLE_MS / 1000);
+        looks = (after.looks - before.looks) / (IDLE_MS / 1000);
+        processes = after.pids.length;
+      }
       console.log(
         `memory ${Math.round(second / 2 ** 20)} then ${Math.round(last / 2 ** 20)} MiB, ` +
-          `descriptors ${descriptors} then ${after}, ${idle.pids.length} processes idle at ` +
-          `${(share * 100).toFixed(2)} % of a core, ${
-            (await model.stats()).completions
-          } completions`,
+          `descriptors ${descriptors} then ${after}, ${processes} processes idle at ` +
+          `${(share * 100).toFixed(2)} % of a core (ps ${(looks * 100).toFixed(2)} %); ${
+            count("trigger.fired")
+          } deliveries, ` +
+          `${
+            count("subagent.restart")
+          } restarts, ${exits} servers ended, ${kills} agents killed, ` +
+          `${outages} outages`,
       );
-      assert(share <= IDLE_CPU_SHARE_MAX * idle.pids.length, `idle CPU: ${share}`);
+      assert(count("trigger.fired") > ROUNDS / 2 && exits + kills + outages > 10);
+      assert(share <= IDLE_CPU_SHARE_MAX, `idle CPU: ${share}`);
 
       const end = await daemon.stop();
       assert.equal(end.code, 0, end.stderr.slice(-4000));
