@@ -1,10 +1,12 @@
 import type { Outcome } from "../core/outcome.ts";
 
+/** Why a file operation failed; `message` begins with the path. */
 export interface FileFailure {
   class: "not_found" | "denied" | "exists" | "full" | "not_a_file" | "too_large" | "other";
   message: string;
 }
 
+/** What is known of a path. */
 export interface FileStat {
   kind: "file" | "directory" | "symlink" | "other";
   bytes: number;

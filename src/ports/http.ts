@@ -1,5 +1,6 @@
 import type { Outcome } from "../core/outcome.ts";
 
+/** One request. */
 export interface HttpRequest {
   method: string;
   url: string;
@@ -10,6 +11,7 @@ export interface HttpRequest {
   redirect?: "follow" | "manual" | "error";
 }
 
+/** Why no answer came; a status code is an answer. */
 export interface HttpFailure {
   class: "refused" | "reset" | "dns" | "tls" | "denied" | "aborted" | "other";
   message: string;

@@ -15,6 +15,7 @@ export interface SpawnSpec {
   stderr: "piped" | "inherit" | "null";
 }
 
+/** Why a program did not start. */
 export interface SpawnFailure {
   class: "not_found" | "denied" | "other";
   message: string;
@@ -35,6 +36,7 @@ export interface ChildProcess {
   exited: Promise<ExitStatus>;
 }
 
+/** Signals that are sent. */
 export type SignalName = "SIGTERM" | "SIGKILL" | "SIGINT" | "SIGSTOP" | "SIGCONT";
 
 /** One row of the process table. `residentBytes` is the resident set. */

@@ -23,6 +23,7 @@ export interface Tool {
   poll: boolean;
 }
 
+/** One resource of a server, as listed: never its body. */
 export interface Resource {
   server: string;
   uri: string;
@@ -35,6 +36,7 @@ export interface Resource {
   template: boolean;
 }
 
+/** One call that was allowed. */
 export interface ToolCallSpec {
   tool: Tool;
   arguments: JsonObject;
@@ -65,6 +67,7 @@ export interface ToolFailure {
   retryable: boolean;
 }
 
+/** Why a server is not there. */
 export interface ServerFailure {
   server: string;
   message: string;

@@ -7,8 +7,10 @@ import type { Json, JsonObject } from "../core/json.ts";
 import type { AgentPayload } from "./payload.ts";
 import type { AgentResult, Status } from "./result.ts";
 
+/** Version of the frames. */
 export const CONTROL_VERSION = 1;
 
+/** Why a run is told to end. */
 export type CancelReason =
   | "sigint"
   | "sigterm"
@@ -41,6 +43,7 @@ export interface Delivery {
   uris: string[];
 }
 
+/** Frames from supervisor to agent. */
 export type ToAgent =
   | { v: 1; type: "start"; payload: AgentPayload; secrets: Record<string, string> }
   | { v: 1; type: "ping"; n: number }
@@ -59,6 +62,7 @@ export type RequestOp =
   | "subscribe"
   | "unsubscribe";
 
+/** Frames from agent to supervisor. */
 export type FromAgent =
   | { v: 1; type: "ready" }
   | { v: 1; type: "pong"; n: number }

@@ -1,5 +1,6 @@
 /** Lines out of byte chunks, with a bound: what is over it is reported, never held. */
 
+/** One line of a stream, or what stands in its place. */
 export type LineEvent =
   | { type: "line"; text: string }
   /** A line over the bound: its bytes were dropped as they came, but for its two ends. */

@@ -7,11 +7,13 @@ import type { JsonObject } from "../core/json.ts";
 import type { Limits } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
 
+/** One of the three legs of the Rule of Two (contract 10). */
 export type Leg = "untrusted_input" | "sensitive" | "egress";
 
 /** A command: program and arguments, already split into words, never given to a shell. */
 export type Command = readonly string[];
 
+/** A declared check command. */
 export interface Check {
   command: Command;
   /** `final`: when the run claims to be done; `turn`: also after every acting turn. */
@@ -38,6 +40,7 @@ export interface TaskContract {
   checks: Check[];
 }
 
+/** One model endpoint. */
 export interface Endpoint {
   /** Base URL as far as `/v1`; for `recorded`, the recording's text travels in `recording`. */
   url: string;
@@ -58,6 +61,7 @@ export interface Prices {
   output: number;
 }
 
+/** Which model, and how it is asked. */
 export interface ModelSettings {
   endpoints: Endpoint[];
   /** Null: the first that the endpoint lists. */
@@ -75,6 +79,7 @@ export interface ModelSettings {
   recordTo: string | null;
 }
 
+/** A tool server that the broker starts. */
 export interface StdioServer {
   kind: "stdio";
   name: string;
@@ -88,6 +93,7 @@ export interface StdioServer {
   sandbox: "none" | "bwrap";
 }
 
+/** A tool server at a URL. */
 export interface HttpServer {
   kind: "http";
   name: string;
@@ -110,6 +116,7 @@ export interface BuiltinServer {
   startTimeoutMs: number;
 }
 
+/** Any tool server. */
 export type ServerSettings = StdioServer | HttpServer | BuiltinServer;
 
 /** What an operator says of tools; the longest matching glob wins, key by key. */
@@ -125,6 +132,7 @@ export interface ToolRule {
   rate: { calls: number; perMs: number } | null;
 }
 
+/** Which tools an agent has, and what the operator says of them. */
 export interface ToolSettings {
   /** `server/tool` globs granted to this agent; `!GLOB` removes. */
   grant: string[];
@@ -149,12 +157,16 @@ export interface PermissionSet {
   import: Permission;
 }
 
+/** Where a hook is asked (contract 9). */
 export type HookEvent = "before_action" | "after_observation" | "before_compaction" | "on_stop";
 
+/** Commands by event, in order. */
 export type HookSettings = Record<HookEvent, Command[]>;
 
+/** Least level of lines that are written. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+/** How telemetry is written. */
 export interface LogSettings {
   level: LogLevel;
   /** Resolved: never `auto` here. */
@@ -163,6 +175,7 @@ export interface LogSettings {
   quiet: boolean;
 }
 
+/** What is synced to the medium: intents and terminal lines, every line, nothing. */
 export type Durability = "intents" | "all" | "none";
 
 /** Who and where an agent is; minted by the supervisor, never by an agent. */
@@ -192,6 +205,7 @@ export type Start =
    */
   | { kind: "watch"; subscribe: string[]; possibly: boolean };
 
+/** All that an agent is told; secrets travel beside it. */
 export interface AgentPayload {
   identity: AgentIdentity;
   start: Start;

@@ -6,6 +6,7 @@
 
 import type { Json } from "../core/json.ts";
 
+/** Version of the lines; a newer one is refused. */
 export const RECORD_VERSION = 1;
 
 /** The hash that the first line chains from. */

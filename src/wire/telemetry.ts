@@ -1,5 +1,6 @@
 /** Telemetry lines on stderr (contract 7): the closed set of events and their shape. */
 
+/** Every event there is; no other name is ever emitted. */
 export const EVENTS = [
   "proc.start",
   "proc.ready",

@@ -22,6 +22,7 @@ export interface CommandOutcome {
   durationMs: number;
 }
 
+/** How a hook ended. */
 export interface HookOutcome {
   /** `continue`, `block` (exit 2), `failed` (anything else, or time out). */
   verdict: "continue" | "block" | "failed";
@@ -33,6 +34,7 @@ export interface HookOutcome {
   durationMs: number;
 }
 
+/** Messages from broker to loop. */
 export type ToWorker =
   | { type: "start"; payload: AgentPayload; secrets: Record<string, string> }
   | { type: "cancel"; reason: CancelReason }
@@ -46,6 +48,7 @@ export type ToWorker =
   | { type: "deliver"; delivery: Delivery }
   | { type: "watch"; add: string[]; remove: string[] };
 
+/** Messages from loop to broker. */
 export type FromWorker =
   | { type: "up" }
   /** Start the stdio or built-in server of this name; again after a death. */
