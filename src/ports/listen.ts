@@ -1,5 +1,6 @@
 import type { Outcome } from "../core/outcome.ts";
 
+/** Why an address could not be bound. */
 export interface ListenFailure {
   class: "in_use" | "denied" | "other";
   message: string;

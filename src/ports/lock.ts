@@ -1,5 +1,6 @@
 import type { Outcome } from "../core/outcome.ts";
 
+/** Why a lock was not taken. */
 export interface LockFailure {
   /** `held`: another process has it. */
   class: "held" | "denied" | "other";

@@ -40,6 +40,7 @@ export interface SubscribeRequest {
   uri: string;
 }
 
+/** A run, or a warm session, in progress. */
 export interface RunHandle {
   runId: string;
   /** When the process is gone and its terminal line is written. Never rejects. */
@@ -71,6 +72,7 @@ export interface WatcherHandle {
   kill(): void;
 }
 
+/** What a watcher reports while it lives. */
 export interface WatcherListener {
   /** The servers of these names are connected, and every subscription is in place. */
   connected(servers: readonly string[]): void;

@@ -12,6 +12,7 @@ import {
 } from "../core/limits.ts";
 import type { Slots } from "./slots.ts";
 
+/** What an operator wants of a schedule. */
 export interface ClockPlan {
   slots: Slots;
   overlap: "skip" | "queue" | "replace";
@@ -34,6 +35,7 @@ export interface ClockState {
   armed: boolean;
 }
 
+/** What happens to a schedule. */
 export type ClockEvent =
   /** The daemon is up. `unit` is a random number in [0, 1), here and below. */
   | { type: "started"; nowMs: number; unit: number }
@@ -43,9 +45,12 @@ export type ClockEvent =
   /** The daemon drains: nothing fires any more. */
   | { type: "disarmed" };
 
+/** Why a slot fires. */
 export type FireReason = "on_time" | "catch_up" | "queued" | "replaced";
+/** Why a slot does not fire. */
 export type SkipReason = "missed" | "overlap" | "queue_full" | "superseded";
 
+/** What is to be done about it, in order. */
 export type ClockAction =
   /** The state must be on disk before the next action is carried out. */
   | { type: "save" }

@@ -19,6 +19,7 @@ export type TriggerAnswer =
   | { kind: "accepted"; runId: string }
   | { kind: "full" | "unrouted" | "draining" | "failed"; message: string };
 
+/** What the endpoint answers from. */
 export interface EndpointDeps {
   clock: ClockPort;
   digest: DigestPort;

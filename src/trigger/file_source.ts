@@ -10,6 +10,7 @@ import type { FilesPort } from "../ports/files.ts";
 /** The server's name that changes of files carry. */
 export const FILE_SERVER = "file";
 
+/** A glob over files, with the directory that must be watched for it. */
 export interface FileGlob {
   /** Absolute. */
   glob: string;

@@ -12,6 +12,7 @@ import type { NotifyPort } from "../ports/notify.ts";
 /** A loop that is later than this is not healthy. */
 const LAG_MS_MAX = 5_000;
 
+/** What a heartbeat needs. */
 export interface HealthDeps {
   clock: ClockPort;
   files: FilesPort;

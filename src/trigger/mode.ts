@@ -37,6 +37,7 @@ export interface DaemonFacts {
   failure: null | "credentials" | "required_server";
 }
 
+/** Bounds of a daemon as a whole. */
 export interface DaemonBounds {
   /** 0: none, here and below. */
   maxIterations: number;

@@ -53,8 +53,10 @@ export interface Entry {
   attempts: number;
 }
 
+/** Why events were dropped. */
 export type DropReason = "drop_oldest" | "drop_newest" | "full" | "given_up";
 
+/** Events of one route, counted since the start. */
 export interface QueueCounts {
   received: number;
   /** Of those received, the ones merged into another. */

@@ -1,12 +1,10 @@
 /** Mode reactive: sources feed the router, the router feeds runs and warm sessions. */
 
-import { backoffMs } from "../core/backoff.ts";
-import { DELIVERY_BACKOFF } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Json } from "../core/json.ts";
 import type { Route } from "../config/settings.ts";
 import type { Cancel } from "../ports/clock.ts";
-import type { Attachment, SubscribeRequest, WatcherHandle } from "../ports/runs.ts";
+import type { Attachment, SubscribeRequest } from "../ports/runs.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { MAIN_SESSION } from "./check.ts";
 import type { Daemon } from "./daemon.ts";
@@ -37,14 +35,13 @@ import {
 import type { Sessions } from "./sessions.ts";
 import type { DaemonState } from "./state.ts";
 import { splitSource } from "./watch.ts";
+import { WatcherKeeper } from "./watcher_keeper.ts";
 
 /** The server's name that requests to POST /trigger carry. */
 export const TRIGGER_SERVER = "trigger";
 
 const DEBOUNCE_MS = 250;
 const CAP = 16;
-/** A watcher that held for this long starts the back-off anew. */
-const WATCHER_HEALTHY_MS = 60_000;
 
 /** The route of everything, where the operator wrote none. */
 function defaultRoute(session: "fresh" | "warm"): Route {
@@ -67,6 +64,7 @@ export interface BodyStore {
   drop(path: string): void;
 }
 
+/** What reactive mode needs. */
 export interface ReactiveDeps {
   daemon: Daemon;
   sessions: Sessions;
@@ -84,10 +82,7 @@ export class Reactive {
   readonly #deps: ReactiveDeps;
   readonly #router: Router;
   readonly #serving = new Set<Promise<void>>();
-  #watcher: WatcherHandle | null = null;
-  #watcherGone: Promise<void> = Promise.resolve();
-  #watcherAttempt = 0;
-  #watched: boolean;
+  readonly #keeper: WatcherKeeper;
   #unwatchFiles: Cancel = () => {};
 
   constructor(deps: ReactiveDeps) {
@@ -100,7 +95,13 @@ export class Reactive {
         match: absoluteMatch(route.match, settings.workingDirectory),
       })),
     );
-    this.#watched = deps.state.watched;
+    this.#keeper = new WatcherKeeper(deps.daemon, {
+      watched: deps.state.watched,
+      sources: () => this.#watchedSources(),
+      changed: (server, uri, possibly) => this.#changed(server, uri, possibly),
+      firstHeld: deps.keep,
+      setReady: deps.setReady,
+    });
     for (const { name, subscriptions } of deps.state.sessions) {
       for (const source of subscriptions) {
         const { server, uri } = splitSource(source);
@@ -112,7 +113,7 @@ export class Reactive {
 
   /** Whether subscriptions were ever in place. */
   get watched(): boolean {
-    return this.#watched;
+    return this.#keeper.watched;
   }
 
   /** What a drain keeps. */
@@ -134,7 +135,7 @@ export class Reactive {
     );
     if (!watching.ok) return watching;
     this.#unwatchFiles = watching.value;
-    if (this.#watched) {
+    if (this.#keeper.watched) {
       for (const glob of globs) {
         for (const path of listMatches(ports.files, glob)) this.#changed(FILE_SERVER, path, true);
       }
@@ -152,7 +153,7 @@ export class Reactive {
       routes: this.#router.routes.length,
       kept: pendingOf(this.#router).length,
     });
-    this.#startWatcher();
+    this.#keeper.start();
     while (daemon.stopping === null) {
       this.#serveReady();
       if (daemon.stopping !== null) break;
@@ -161,9 +162,9 @@ export class Reactive {
       await daemon.wake(wakeMs === null ? null : Math.max(0, wakeMs - nowMs));
     }
     this.#unwatchFiles();
-    this.#watcher?.stop();
+    this.#keeper.stop();
     await Promise.all(this.#serving);
-    await this.#watcherGone;
+    await this.#keeper.gone();
   }
 
   /** A request from outside. */
@@ -216,15 +217,14 @@ export class Reactive {
       const removed = removeDynamicRoute(this.#router, server, uri, name);
       if (!removed) return failed("this session has no such subscription");
       sessions.noteSubscription(name, source, false);
-      this.#watcher?.watch([], [source]);
+      this.#keeper.change([], [source]);
       return success({ unsubscribed: uri });
     }
     const added = addDynamicRoute(this.#router, server, uri, name, DEBOUNCE_MS, CAP);
     if (!added.ok) return added;
     if (added.value === "added") {
       sessions.noteSubscription(name, source, true);
-      if (this.#watcher === null) this.#startWatcher();
-      else this.#watcher.watch([source], []);
+      this.#keeper.change([source], []);
     }
     return success({ subscribed: uri, wakes: name });
   }
@@ -250,6 +250,12 @@ export class Reactive {
     return this.#deps.daemon.settings.trigger.subscribe.filter((source) =>
       source.startsWith(prefix) === ofFiles
     );
+  }
+
+  /** Subscriptions of servers: the operator's, and those that agents made. */
+  #watchedSources(): string[] {
+    const dynamic = this.#deps.sessions.states().flatMap((state) => state.subscriptions);
+    return [...new Set([...this.#sources(false), ...dynamic])];
   }
 
   #changed(server: string, uri: string, possibly: boolean): void {
@@ -350,58 +356,6 @@ export class Reactive {
     const requests = delivery.changes.filter((change) => change.runId !== null);
     for (const { body } of requests) if (body !== null) bodies.drop(body.path);
     if (requests.length > 0) keep();
-  }
-
-  #startWatcher(): void {
-    const { daemon, sessions, setReady, keep } = this.#deps;
-    const dynamic = sessions.states().flatMap((state) => state.subscriptions);
-    const sources = [...new Set([...this.#sources(false), ...dynamic])];
-    if (sources.length === 0) {
-      this.#watched ||= this.#sources(true).length > 0;
-      return setReady(null);
-    }
-    const startedMs = daemon.ports.clock.monotonicMs();
-    let connected = false;
-    const watcher = daemon.ports.runs.watch(sources, this.#watched, {
-      connected: () => {
-        connected = true;
-        daemon.serversMet = true;
-        if (!this.#watched) {
-          this.#watched = true;
-          keep();
-        }
-        if (daemon.stopping === null) setReady(null);
-      },
-      updated: (server, uri, possibly) => this.#changed(server, uri, possibly),
-    });
-    this.#watcher = watcher;
-    const running = { tokens: () => 0, cancel: () => watcher.stop(), kill: () => watcher.kill() };
-    daemon.track(running);
-    this.#watcherGone = watcher.ended.then(async (end) => {
-      this.#watcher = null;
-      daemon.untrack(running, 0);
-      if (end === null || daemon.stopping !== null) return;
-      if (!daemon.serversMet && end.abort === "mcp") return daemon.failServer(end.message);
-      setReady("the watcher is down");
-      const heldMs = daemon.ports.clock.monotonicMs() - startedMs;
-      this.#watcherAttempt = connected && heldMs >= WATCHER_HEALTHY_MS
-        ? 1
-        : this.#watcherAttempt + 1;
-      const waitMs = backoffMs(
-        DELIVERY_BACKOFF,
-        this.#watcherAttempt,
-        0.5 + daemon.ports.random.unit() / 2,
-      );
-      daemon.metrics.add("restarts", 1, "watcher");
-      daemon.ports.telemetry.emit("subagent.restart", {
-        child_path: "watcher",
-        attempt: this.#watcherAttempt,
-        wait_ms: waitMs,
-        why: end.message,
-      }, "warn");
-      await daemon.sleep(waitMs);
-      if (daemon.stopping === null) this.#startWatcher();
-    });
   }
 }
 

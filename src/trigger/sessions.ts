@@ -15,6 +15,7 @@ import type { SessionState } from "./state.ts";
 /** Ends in a row without a delivery served, before a session's record is given up. */
 const FAILURES_MAX = 2;
 
+/** What sessions tell their daemon. */
 export interface SessionEvents {
   /** Its agent wants to be woken by a resource, or no longer. */
   subscribe(name: string, request: SubscribeRequest): Promise<Outcome<Json, string>>;

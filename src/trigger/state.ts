@@ -13,6 +13,7 @@ import type { Settings } from "../config/settings.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { Change, StoredBody } from "./route_queue.ts";
 
+/** Version of the state file; a higher one is not read. */
 export const STATE_VERSION = 1;
 
 /** A warm session that may be taken up again from its record. */
@@ -26,6 +27,7 @@ export interface SessionState {
   subscriptions: string[];
 }
 
+/** What a schedule keeps over a restart. Times are milliseconds since the Unix epoch. */
 export interface ScheduleKept {
   /** The times it was made for: another cron expression, zone or interval starts anew. */
   plan: string;
@@ -35,6 +37,7 @@ export interface ScheduleKept {
   queuedSlotMs: number | null;
 }
 
+/** Everything that a daemon keeps over a restart. */
 export interface DaemonState {
   schedule: ScheduleKept | null;
   /** Subscriptions were in place once: at the next start each watched URI possibly changed. */
@@ -70,6 +73,7 @@ export function daemonName(settings: Settings): string {
   return `${mode}-${fnv64(canonicalJson(identity))}`;
 }
 
+/** Why a state file was not read. */
 export interface StateFailure {
   /** `corrupt`: it is moved aside and the daemon starts anew; the others stop the daemon. */
   class: "corrupt" | "newer" | "unreadable";

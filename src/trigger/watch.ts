@@ -12,6 +12,7 @@ import type { Start } from "../wire/payload.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { TokenBucket } from "./token_bucket.ts";
 
+/** What a watch needs. */
 export interface WatchDeps {
   start: Extract<Start, { kind: "watch" }>;
   /** Not yet connected. */
