@@ -8,13 +8,14 @@ import { grantedServers } from "./rule_of_two.ts";
 
 /**
  * A child's payload. Tools, servers, bounds and permissions are the parent's or less; checks and
- * artifacts of the run are the root's to satisfy; hooks that guard actions hold for everyone.
+ * artifacts of the run are the root's to satisfy; hooks that guard actions hold for everyone. Its own
+ * clock starts when it does, so its time is what is left of the node's, `leftMs`.
  */
 export function childPayload(
   parent: AgentPayload,
   order: Order,
   node: Node,
-  run: { runDirectory: string; deadlineWallMs: number },
+  run: { runDirectory: string; deadlineWallMs: number; leftMs: number },
 ): AgentPayload {
   const directory = `${run.runDirectory}/agents/${node.path}`;
   const tools = { ...parent.tools, grant: [...node.grant] };
@@ -50,6 +51,7 @@ export function childPayload(
       ...parent.limits,
       maxSteps: Math.min(order.maxSteps ?? Infinity, parent.limits.maxSteps),
       maxTokens: node.maxTokens,
+      deadlineMs: Math.max(1, Math.floor(run.leftMs)),
     },
     deadlineWallMs: run.deadlineWallMs,
     worker: workerGrant({ model, servers, directory }),

@@ -1,7 +1,7 @@
 /** The result of an agent that could not, or may not, hand over its own. */
 
 import { formatSize } from "../core/units.ts";
-import type { Progress } from "../wire/control.ts";
+import type { ChildEnd, Progress } from "../wire/control.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import type { ChildState, Why } from "./state.ts";
 
@@ -20,6 +20,22 @@ export function resultOf(state: ChildState, progress: Progress | null): AgentRes
   // All that is known is what it said of itself; a sum of both directions.
   const usage = { ...result.usage, steps: progress.step, tokens_in: progress.tokens };
   return { ...result, usage: { ...usage, tokens_estimated: true } };
+}
+
+/**
+ * Tells a parent how its child ended. A result that just fits the child's own frame may not fit this
+ * one: then the end is told without it, since the parent waits for it. `send` answers false where a
+ * frame is not taken.
+ */
+export function tellEnd(
+  send: (end: ChildEnd) => boolean,
+  child: { id: string; path: string },
+  result: AgentResult,
+): void {
+  const end = { childId: child.id, path: child.path, status: result.status };
+  if (send({ ...end, result })) return;
+  const reason = `${result.reason}; its result is over the size of a frame and was left out`;
+  send({ ...end, result: { ...result, result: null, artifact: null, partial: false, reason } });
 }
 
 function resultFor(why: Why): AgentResult {

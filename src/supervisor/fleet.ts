@@ -78,7 +78,7 @@ export interface Admission {
 /** A warm session takes its next delivery: its bounds hold per delivery, and so count anew. */
 export function renewFleet(
   fleet: Fleet,
-  limits: Pick<Limits, "maxSubagents" | "treeTokensMax" | "deadlineMs">,
+  limits: Pick<Limits, "maxTokens" | "maxSubagents" | "treeTokensMax" | "deadlineMs">,
   nowMs: number,
 ): void {
   fleet.caps = {
@@ -87,7 +87,9 @@ export function renewFleet(
     treeTokensMax: fleet.tokens + limits.treeTokensMax,
   };
   const root = fleet.nodes.get("0");
-  if (root !== undefined) root.deadlineMs = nowMs + limits.deadlineMs;
+  if (root === undefined) return;
+  root.deadlineMs = nowMs + limits.deadlineMs;
+  root.maxTokens = root.tokens + Math.min(limits.maxTokens, limits.treeTokensMax);
 }
 
 /** A tree with its root. */
@@ -193,12 +195,21 @@ export function addChild(
 }
 
 /**
- * Takes note of what an agent has used. A smaller figure than before is a lie or a mistake and
- * changes nothing. True at the moment in which the tree's tokens are spent.
+ * Takes note of what an agent says it has used. A smaller figure than before is a lie or a mistake
+ * and changes nothing; one beyond its own bound and the `callTokensMax` of one more call is a lie, and
+ * counts as that: it must not cost the others their share. True at the moment in which the tree's
+ * tokens are spent.
  */
-export function account(fleet: Fleet, path: string, tokens: number): boolean {
+export function account(
+  fleet: Fleet,
+  path: string,
+  said: number,
+  callTokensMax: number,
+): boolean {
   const node = fleet.nodes.get(path);
-  if (!node || tokens <= node.tokens) return false;
+  if (!node) return false;
+  const tokens = Math.min(said, node.maxTokens + callTokensMax);
+  if (tokens <= node.tokens) return false;
   fleet.tokens += tokens - node.tokens;
   node.tokens = tokens;
   if (fleet.closed !== null || fleet.tokens < fleet.caps.treeTokensMax) return false;

@@ -11,6 +11,7 @@ import {
   endNode,
   type Fleet,
   plantFleet,
+  renewFleet,
 } from "./fleet.ts";
 
 const caps: Caps = { maxDepth: 3, maxChildren: 3, maxSubagents: 12, treeTokensMax: 1000 };
@@ -73,7 +74,7 @@ Deno.test("admit: each cap refuses by its name at the bound, not one before", ()
 
 Deno.test("admit: tokens and time are carved from what is left; a child ends before its parent", () => {
   const fleet = plant();
-  account(fleet, "0", 700);
+  account(fleet, "0", 700, 0);
   const admitted = admit(fleet, "0", { maxTokens: 500, deadlineMs: 200_000 }, 0);
   assert.ok(admitted.ok);
   assert.equal(admitted.value.maxTokens, 300);
@@ -90,14 +91,30 @@ Deno.test("admit: paths of an earlier stretch are left out", () => {
 Deno.test("account: sums what agents say, never down; the ceiling is crossed once", () => {
   const fleet = plant();
   grow(fleet, "0");
-  assert.equal(account(fleet, "0.1", 400), false);
-  assert.equal(account(fleet, "0.1", 100), false);
+  assert.equal(account(fleet, "0.1", 400, 50), false);
+  assert.equal(account(fleet, "0.1", 100, 50), false);
   assert.equal(fleet.tokens, 400);
-  assert.equal(account(fleet, "0", 599), false);
-  assert.equal(account(fleet, "0", 600), true);
-  assert.equal(account(fleet, "0", 900), false);
+  assert.equal(account(fleet, "0", 599, 50), false);
+  assert.equal(account(fleet, "0", 600, 50), true);
+  assert.equal(account(fleet, "0", 900, 50), false);
   const admitted = admit(fleet, "0", wanted, 0);
   assert.equal(admitted.ok ? null : admitted.failure.cap, "tree_tokens");
+});
+
+Deno.test("account: what no agent can have used is not believed, and costs the others nothing", () => {
+  const fleet = plant();
+  grow(fleet, "0");
+  assert.equal(account(fleet, "0.1", Number.MAX_SAFE_INTEGER, 50), false);
+  assert.equal(fleet.tokens, 550);
+  assert.equal(admit(fleet, "0", wanted, 0).ok, true);
+});
+
+Deno.test("renewFleet: a session's next delivery has its bounds anew", () => {
+  const fleet = plant();
+  account(fleet, "0", 900, 100);
+  renewFleet(fleet, { maxTokens: 300, maxSubagents: 1, treeTokensMax: 200, deadlineMs: 10 }, 5);
+  const root = fleet.nodes.get("0")!;
+  assert.deepEqual([root.maxTokens, root.deadlineMs, fleet.caps.treeTokensMax], [1100, 15, 1100]);
 });
 
 Deno.test("Fleet: over any history the caps hold and the accounts are the sums of the nodes", () => {
@@ -116,7 +133,7 @@ Deno.test("Fleet: over any history the caps hold and the accounts are the sums o
       const path = paths[pick % paths.length]!;
       if (what === "grow") grow(fleet, path, nowMs);
       else if (what === "end") endNode(fleet, path);
-      else account(fleet, path, tokens);
+      else account(fleet, path, tokens, 100);
       const nodes = [...fleet.nodes.values()];
       assert.ok(fleet.subagents <= caps.maxSubagents && nodes.length === fleet.subagents + 1);
       assert.ok(

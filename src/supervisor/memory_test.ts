@@ -10,7 +10,7 @@ Deno.test("watchMemory: looks sooner at what is near its bound, and stops when t
   let looks = 0;
   let looked = Promise.withResolvers<void>();
   const process = { ...systemProcess, table: () => Promise.resolve([]) };
-  const stop = watchMemory({ clock, process }, () => {
+  const watch = watchMemory({ clock, process }, () => {
     queueMicrotask(looked.resolve);
     return shares[looks++] ?? 0;
   });
@@ -26,6 +26,41 @@ Deno.test("watchMemory: looks sooner at what is near its bound, and stops when t
   assert.equal(await afterMs(MEMORY_INTERVAL_MS * 2), 1);
   assert.equal(await afterMs(MEMORY_INTERVAL_MS / 8), 2);
   assert.equal(clock.pending, 1);
-  stop();
+  watch.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("watchMemory: what stays small is looked at more rarely, until somebody is at work", async () => {
+  const clock = new ManualClock();
+  let looks = 0;
+  let looked = Promise.withResolvers<void>();
+  const process = { ...systemProcess, table: () => Promise.resolve([]) };
+  const watch = watchMemory({ clock, process }, () => {
+    looks++;
+    queueMicrotask(looked.resolve);
+    return 0.1;
+  });
+  const advance = async (ms: number): Promise<number> => {
+    const before = looks;
+    clock.advance(ms);
+    if (looks === before) await Promise.resolve();
+    if (clock.pending === 0) await looked.promise;
+    looked = Promise.withResolvers();
+    return looks - before;
+  };
+  assert.equal(await advance(MEMORY_INTERVAL_MS / 2), 1);
+  for (const doublings of [0, 1, 2, 3, 3]) {
+    assert.equal(await advance(MEMORY_INTERVAL_MS * 2 * 2 ** doublings - 1), 0);
+    assert.equal(await advance(1), 1);
+  }
+  watch.stir();
+  assert.equal(clock.pending, 1);
+  assert.equal(await advance(MEMORY_INTERVAL_MS), 1);
+  // A look that is near already stays where it is.
+  assert.equal(await advance(MEMORY_INTERVAL_MS * 4 - 10), 0);
+  watch.stir();
+  assert.equal(await advance(10), 1);
+  watch.stop();
+  watch.stir();
   assert.equal(clock.pending, 0);
 });

@@ -108,6 +108,7 @@ Deno.test("childPayload: tools, servers, hosts, secrets, bounds and time are the
   const child = childPayload(payload, order.value, node, {
     runDirectory: "/runs/run",
     deadlineWallMs: 900_000,
+    leftMs: 499.5,
   });
   assert.deepEqual(child.servers.map((server) => server.name), ["a"]);
   assert.deepEqual(child.worker.net, ["model.example:443"]);
@@ -118,6 +119,7 @@ Deno.test("childPayload: tools, servers, hosts, secrets, bounds and time are the
   ]);
   assert.deepEqual([child.limits.maxSteps, child.limits.maxTokens], [3, 77]);
   assert.equal(child.deadlineWallMs, 900_000);
+  assert.equal(child.limits.deadlineMs, 499);
   assert.deepEqual([child.identity.agentId, child.identity.path, child.identity.depth], [
     "child",
     "0.1",

@@ -10,7 +10,7 @@ import type { Settings } from "../config/settings.ts";
 import type { Cancel } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
-import type { CancelReason, ChildEnd, Delivery, FromAgent } from "../wire/control.ts";
+import type { CancelReason, Delivery, FromAgent } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { Agent, planFor } from "./agent.ts";
@@ -30,14 +30,14 @@ import {
   type Refusal,
   renewFleet,
 } from "./fleet.ts";
+import { tellEnd } from "./ending.ts";
 import { processGrant } from "./grant.ts";
 import { descend } from "./descent.ts";
+import { judgeOrder, type OrderRefusal } from "./judgement.ts";
 import { planLadder } from "./ladder.ts";
 import { type ChildFacts, listChildren } from "./listing.ts";
-import { watchMemory } from "./memory.ts";
-import { parseOrder } from "./order.ts";
+import { type MemoryWatch, watchMemory } from "./memory.ts";
 import type { SupervisorPorts } from "./ports.ts";
-import { explainTrifecta, judgeGrant, narrowGrant } from "./rule_of_two.ts";
 import { secretsFor } from "./payload.ts";
 
 /** What a daemon hears of a root agent beside its end. */
@@ -83,7 +83,7 @@ export class Tree {
   #timers: Cancel[] = [];
   /** Deliveries that the root has not ended. */
   readonly #deliveries = new Set<string>();
-  #stopWatching: Cancel = () => {};
+  #watch: MemoryWatch | null = null;
   /** Who was alive when the root ended by itself. */
   #cut: string[] = [];
 
@@ -113,7 +113,7 @@ export class Tree {
 
   start(): void {
     this.#launch(this.#fleet.nodes.get("0")!, this.#deps.payload);
-    this.#stopWatching = watchMemory(this.#deps.ports, (rows) => this.#observe(rows));
+    this.#watch = watchMemory(this.#deps.ports, (rows) => this.#observe(rows));
   }
 
   /** Winds the whole tree down, deepest first, within the drain time. */
@@ -155,7 +155,10 @@ export class Tree {
       ready: () => {
         if (path === "0") this.#deps.listener?.ready?.();
       },
-      progress: (progress) => this.#account(path, progress.tokens),
+      progress: (progress) => {
+        this.#watch?.stir();
+        this.#account(path, progress.tokens);
+      },
       frame: (frame) => this.#hear(path, frame),
     });
     this.#agents.set(path, agent);
@@ -238,39 +241,31 @@ export class Tree {
 
   #spawn(parentPath: string, frame: RequestFrame): { ok: boolean; value: Json } {
     const { ports, settings, telemetry } = this.#deps;
-    const refuse = (why: string, cap: Refusal["cap"] | "scope" | "trifecta" | "order") => {
+    const refuse = (why: string, cap: Refusal["cap"] | OrderRefusal["cap"]) => {
       telemetry.emit("subagent.refused", { parent_path: parentPath, cap, why }, "warn");
       return { ok: false, value: { why, cap } };
     };
     const parent = this.#payloads.get(parentPath)!;
-    const order = parseOrder(frame.arguments);
-    if (!order.ok) return refuse(order.failure, "order");
-    const wanted = order.value;
-    const grant = narrowGrant(parent.tools.grant, wanted.tools ?? parent.tools.grant);
-    if (!grant.ok) {
-      telemetry.emit("permission.denied", { parent_path: parentPath, tool: grant.failure }, "warn");
-      return refuse(`${grant.failure} is wider than the parent's own tools`, "scope");
-    }
-    const verdict = judgeGrant(parent.servers, { ...parent.tools, grant: grant.value });
-    if (verdict.trifecta) {
-      telemetry.emit("scope.trifecta", {
-        parent_path: parentPath,
-        allowed: settings.allowTrifecta,
-        by: verdict.by,
-      }, "warn");
-      if (!settings.allowTrifecta) return refuse(explainTrifecta(verdict), "trifecta");
-    }
+    const judged = judgeOrder(
+      { path: parentPath, payload: parent },
+      frame.arguments,
+      settings.allowTrifecta,
+      telemetry,
+    );
+    if (!judged.ok) return refuse(judged.failure.why, judged.failure.cap);
+    const { order: wanted, grant } = judged.value;
     const nowMs = ports.clock.monotonicMs();
     const node = this.#admit(parentPath, {
       maxTokens: Math.min(wanted.maxTokens ?? Infinity, parent.limits.maxTokens),
       deadlineMs: nowMs + (wanted.deadlineMs ?? Infinity),
-      grant: grant.value,
+      grant,
       disposition: wanted.disposition,
     }, nowMs);
     if (!node.ok) return refuse(node.failure.why, node.failure.cap);
     const payload = childPayload(parent, wanted, node.value, {
       runDirectory: this.#deps.payload.identity.directory,
       deadlineWallMs: ports.clock.wallMs() + node.value.deadlineMs - nowMs,
+      leftMs: node.value.deadlineMs - nowMs,
     });
     const made = ports.files.makeDirectory(payload.identity.directory);
     if (!made.ok) {
@@ -330,7 +325,8 @@ export class Tree {
   }
 
   #account(path: string, tokens: number): void {
-    if (!account(this.#fleet, path, tokens)) return;
+    const { contextWindow, maxOutputTokens } = this.#payloads.get(path)!.model;
+    if (!account(this.#fleet, path, tokens, contextWindow + maxOutputTokens)) return;
     this.#deps.telemetry.emit("limit.exceeded", {
       limit: "tree_tokens",
       tokens: this.#fleet.tokens,
@@ -355,8 +351,8 @@ export class Tree {
       tokens: node.tokens,
     });
     if (node.parent !== null && !this.#fleet.nodes.get(node.parent)!.over) {
-      const end: ChildEnd = { childId: node.id, path, status: result.status, result };
-      this.#agents.get(node.parent)!.send({ v: 1, type: "child_ended", end });
+      const parent = this.#agents.get(node.parent)!;
+      tellEnd((end) => parent.send({ v: 1, type: "child_ended", end }), node, result);
       this.#excuse(node.parent);
     }
     // Nobody reads what orphans do; a detached one goes on as long as the root does.
@@ -377,7 +373,7 @@ export class Tree {
   }
 
   #finish(): void {
-    this.#stopWatching();
+    this.#watch?.stop();
     for (const cancel of this.#timers) cancel();
     const root = this.#ends.get("0")!;
     const cut = this.#cut.filter((path) => this.#ends.get(path)?.status === "cancelled");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../src/core/json.ts";
+import { FRAME_BYTES_MAX } from "../../src/core/limits.ts";
 import {
   assertGone,
   type Line,
@@ -262,6 +263,48 @@ scenario(
     ];
     assert.equal(ends[0]!.status, "crashed");
     assert.match(ends[0]!.result.reason, /request.id is -1/);
+  },
+);
+
+scenario(
+  "Tree: a result that fills a frame is left out of what the parent hears; its end is not",
+  {
+    // Its own frame holds it, just; the parent's has a few words more.
+    script: ask(
+      spawn({ do: "complete_at_length", chars: FRAME_BYTES_MAX - 380 }),
+      awaitChildren(1),
+    ),
+  },
+  nothing,
+  ({ end }) => {
+    const [, ends] = end!.result as unknown as [
+      Reply,
+      { status: string; result: { result: unknown; reason: string } }[],
+    ];
+    assert.equal(ends[0]!.status, "completed");
+    assert.equal(ends[0]!.result.result, null);
+    assert.match(ends[0]!.result.reason, /over the size of a frame/);
+  },
+);
+
+scenario(
+  "Tree: a child that claims tokens that nobody can have used costs the others nothing",
+  {
+    script: ask(
+      spawn(ask(progress(Number.MAX_SAFE_INTEGER), progress(1)), {
+        limits: { max_tokens: 100 },
+      }),
+      awaitChildren(1),
+      spawn(done),
+      awaitChildren(2),
+    ),
+  },
+  nothing,
+  ({ end, lines }) => {
+    assert.equal(end?.status, "completed");
+    const exit = of(lines, "subagent.exit").find((line) => line.child_path === "0.1")!;
+    assert.equal(exit.tokens, 100 + 128_000 + 8_192);
+    assert.equal(of(lines, "limit.exceeded").length, 0);
   },
 );
 

@@ -49,6 +49,8 @@ async function act(): Promise<void> {
   switch (script.do) {
     case "complete":
       return complete("done");
+    case "complete_at_length":
+      return complete("x".repeat((script as { chars: number }).chars));
     case "spin":
       for (;;);
     case "throw":
