@@ -78,7 +78,11 @@ if (import.meta.main) {
   const auto = Deno.args.includes("--recorded") ? "" : "auto,";
   const args = [...demoArguments(`${auto}recorded:${RECORDING}`), "--log-format", "text"];
   await clearOutput(root);
-  console.error(`agentd ${args.map(quote).join(" ")}\n`);
+  console.error(
+    `agentd ${args.map(quote).join(" ")}\n\n` +
+      "The check compares the summary with the documents. In the recording it refuses the first " +
+      "version, and the model mends it.\n",
+  );
   const code = await runFromSource(root, args);
   if (code === 0) {
     const lines = (await Deno.readTextFile(`${root}/${SUMMARY}`)).trimEnd().split("\n");

@@ -120,6 +120,10 @@ export async function measureCompaction(bench: Bench): Promise<void> {
   }
   console.log(`  ${waits.length} compactions`);
   if (waits.length > 0) {
-    report({ what: "time to compact (median)", value: median(waits), unit: "ms" });
+    report({
+      what: "time to compact (median, whole milliseconds)",
+      value: median(waits),
+      unit: "ms",
+    });
   }
 }
