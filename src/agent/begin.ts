@@ -9,6 +9,7 @@ import { compactionMark } from "./assemble.ts";
 import type { AgentState } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
 import { abandonTurn } from "./calls.ts";
+import { loseChildren } from "./children.ts";
 
 type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
@@ -51,6 +52,7 @@ export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out:
     noteOnLast(state.transcript, resumeNote(strategy));
   }
   state.phase = { tag: "starting", resumed: true };
+  loseChildren(state);
   out.push({ do: "connect" });
   return null;
 }
@@ -119,6 +121,7 @@ export function continueSession(
   );
   if (!event.reconnect) return "assemble";
   state.phase = { tag: "starting", resumed: true };
+  loseChildren(state);
   out.push({ do: "connect" });
   return null;
 }

@@ -5,6 +5,7 @@ import { TURN_MEDIA_BYTES_MAX, TURN_OBSERVATION_BYTES_MAX } from "../core/limits
 import { clip } from "../core/text.ts";
 import type { ProposedCall } from "./action.ts";
 import { roomTokens } from "./assemble.ts";
+import { forgetShown } from "./children.ts";
 import { closeTurn } from "./close.ts";
 import type { AgentEvent } from "./event.ts";
 import type { Observation } from "./observation.ts";
@@ -183,6 +184,7 @@ export function answerCall(
     call.fresh = noteEvidence(state.progress, call.fingerprint, event.digest);
     if (call.fresh) state.evidence++;
   }
+  if (call.tool!.name === "self/subagent_await") forgetShown(state, event.observation);
   if (event.child !== null) {
     state.children.set(event.child.id, { ...event.child, end: null });
   }

@@ -22,6 +22,8 @@ interface Child {
   path: string;
   detached: boolean;
   end: ChildEnd | null;
+  /** Its parent has read how it ended: it is not told again unless it is named. */
+  told: boolean;
 }
 
 /** Spawns, awaits and cancels. */
@@ -48,6 +50,7 @@ export class Children {
       path,
       detached: disposition === "detach",
       end: this.#early.get(id) ?? null,
+      told: false,
     };
     this.#early.delete(id);
     this.#children.set(id, child);
@@ -119,7 +122,9 @@ export class Children {
 
   #named(args: JsonObject): Child[] | string {
     const ids = Array.isArray(args.ids) ? args.ids.map(String) : [];
-    if (ids.length === 0) return [...this.#children.values()].filter((child) => !child.detached);
+    if (ids.length === 0) {
+      return [...this.#children.values()].filter((child) => !child.detached && !child.told);
+    }
     const children: Child[] = [];
     for (const id of ids) {
       const child = this.#children.get(id) ??
@@ -166,7 +171,7 @@ export class Children {
     }
     return {
       result: success({
-        parts: [{ type: "text", text: lines.join("\n") || "(no subagents)" }],
+        parts: [{ type: "text", text: lines.join("\n") || "(no subagents to wait for)" }],
         structured: null,
         isError: false,
       }),
@@ -176,6 +181,7 @@ export class Children {
   /** Result, status and usage of a child; a result over the bound stays an artifact. */
   #line(child: Child): string {
     const { result, path } = child.end!;
+    child.told = true;
     const value: Json = result.result;
     const whole = typeof value === "string" ? value : JSON.stringify(value);
     const fits = byteLength(whole) <= INLINE_RESULT_BYTES_MAX;

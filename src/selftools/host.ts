@@ -73,7 +73,7 @@ export class SelfToolHost {
       case "subagent_status":
         return await this.children.status(args);
       case "subagent_await":
-        return await this.children.await(args, signal, awaitMs(args));
+        return await this.#await(args, signal);
       case "subagent_cancel":
         return await this.children.cancel(args);
       case "subscribe":
@@ -82,6 +82,14 @@ export class SelfToolHost {
       default:
         return refuse(`there is no self tool ${name}`);
     }
+  }
+
+  async #await(args: JsonObject, signal: AbortSignal): Promise<SelfToolAnswer> {
+    const timeoutMs = typeof args.timeout === "string" ? parseDurationMs(args.timeout) : null;
+    if (timeoutMs === undefined) {
+      return domainError(`timeout must be a duration such as 30s or 5m, not ${args.timeout}`);
+    }
+    return await this.children.await(args, signal, timeoutMs);
   }
 
   /** A subagent of this agent ended. */
@@ -176,8 +184,4 @@ export class SelfToolHost {
       ? text(typeof reply.value === "string" ? reply.value : `${op}d`)
       : refuse(wordsOf(reply.value));
   }
-}
-
-function awaitMs(args: JsonObject): number | null {
-  return typeof args.timeout === "string" ? parseDurationMs(args.timeout) ?? null : null;
 }

@@ -158,7 +158,7 @@ const SPECS: Record<SelfToolName, Spec> = {
   },
   subagent_await: {
     description:
-      "Wait until subagents are over, all of yours if none is named, and get their results.",
+      "Wait until subagents are over, all of which you do not know the end yet if none is named, and get their results.",
     inputSchema: object({
       ids: strings,
       timeout: { type: "string", description: "As in 30s or 5m." },
