@@ -49,7 +49,6 @@ const FAMILIES = {
   lag: family("agentd_loop_lag_seconds", "gauge", "Lateness of the supervisor's own loop.", []),
   ready: family("agentd_ready", "gauge", "1 when triggers are armed and servers connected.", []),
   up: family("agentd_uptime_seconds", "gauge", "Since the daemon started.", []),
-  memory: family("agentd_resident_memory_bytes", "gauge", "Resident set of the supervisor.", []),
 } as const satisfies Record<string, Family>;
 
 /** A family of figures. */

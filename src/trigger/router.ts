@@ -50,6 +50,8 @@ export interface Delivery {
   events: number;
   /** When the first of them came, monotonic milliseconds. */
   firstMs: number;
+  /** How often it was tried before. */
+  attempts: number;
 }
 
 /** A router of the operator's routes, in their order; at most ROUTES_MAX. */
@@ -132,6 +134,7 @@ export function takeDeliveries(router: Router, nowMs: number): Delivery[] {
         changes: batch.entries.flatMap((entry) => [...entry.changes.values()]),
         events: batch.entries.reduce((sum, entry) => sum + entry.events, 0),
         firstMs: Math.min(...batch.entries.map((entry) => entry.firstMs)),
+        attempts: Math.max(...batch.entries.map((entry) => entry.attempts)),
       });
     }
   }

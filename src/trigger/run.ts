@@ -1,18 +1,17 @@
 /** `agentd run` in the modes loop, reactive and schedule: from the lock to a clean exit. */
 
 import type { Settings } from "../config/settings.ts";
-import { TRIGGER_BODY_BYTES_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Listening } from "../ports/listen.ts";
 import type { LockHandle } from "../ports/lock.ts";
-import type { FilesPort } from "../ports/files.ts";
+import { fileBodies } from "./bodies.ts";
 import { parseListen } from "./check.ts";
 import { Daemon, type DaemonPorts } from "./daemon.ts";
 import { answerRequest } from "./endpoint.ts";
 import { Health } from "./health.ts";
 import type { DaemonEnd } from "./mode.ts";
 import { runLoop } from "./run_loop.ts";
-import { type BodyStore, Reactive } from "./run_reactive.ts";
+import { Reactive } from "./run_reactive.ts";
 import { openSlots, planText, runSchedule } from "./run_schedule.ts";
 import { Sessions } from "./sessions.ts";
 import {
@@ -308,26 +307,4 @@ class Shell {
     this.#reactive?.refreshMetrics();
     return metrics.render();
   }
-}
-
-/** Bodies of requests as files of one directory, removed once they were handed over. */
-function fileBodies(files: FilesPort, directory: string): BodyStore {
-  return {
-    put(runId, body) {
-      const made = files.makeDirectory(directory);
-      if (!made.ok) return failed(made.failure.message);
-      const path = `${directory}/${runId}`;
-      const written = files.writeAtomic(path, body);
-      return written.ok ? success(path) : failed(written.failure.message);
-    },
-    get(path) {
-      // The state file names it: it must be one of ours.
-      if (!path.startsWith(`${directory}/`) || path.includes("..")) return null;
-      const read = files.readBytes(path, TRIGGER_BODY_BYTES_MAX);
-      return read.ok ? read.value : null;
-    },
-    drop(path) {
-      if (path.startsWith(`${directory}/`) && !path.includes("..")) files.remove(path);
-    },
-  };
 }

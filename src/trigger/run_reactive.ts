@@ -1,11 +1,13 @@
 /** Mode reactive: sources feed the router, the router feeds runs and warm sessions. */
 
+import { DELIVERY_ATTEMPTS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Json } from "../core/json.ts";
 import type { Route } from "../config/settings.ts";
 import type { Cancel } from "../ports/clock.ts";
 import type { Attachment, SubscribeRequest } from "../ports/runs.ts";
 import type { AgentResult } from "../wire/result.ts";
+import type { BodyStore } from "./bodies.ts";
 import { MAIN_SESSION } from "./check.ts";
 import type { Daemon } from "./daemon.ts";
 import type { TriggerAnswer, TriggerCall } from "./endpoint.ts";
@@ -57,13 +59,6 @@ function defaultRoute(session: "fresh" | "warm"): Route {
   };
 }
 
-/** Where accepted bodies wait: written before their request is answered. */
-export interface BodyStore {
-  put(runId: string, body: Uint8Array): Outcome<string, string>;
-  get(path: string): Uint8Array | null;
-  drop(path: string): void;
-}
-
 /** What reactive mode needs. */
 export interface ReactiveDeps {
   daemon: Daemon;
@@ -109,6 +104,7 @@ export class Reactive {
       }
     }
     for (const change of deps.state.pending) this.#accept(change, true);
+    this.#sweepBodies();
   }
 
   /** Whether subscriptions were ever in place. */
@@ -282,8 +278,15 @@ export class Reactive {
         route: owner?.match ?? null,
         reason,
       }, "warn");
+      this.#sweepBodies();
     }
     return taken;
+  }
+
+  /** Bodies of requests that were dropped: nobody will ask for them. */
+  #sweepBodies(): void {
+    const kept = pendingOf(this.#router).flatMap(({ body }) => body === null ? [] : [body.path]);
+    this.#deps.bodies.sweep(new Set(kept));
   }
 
   #serveReady(): void {
@@ -298,6 +301,7 @@ export class Reactive {
       const serving = this.#serve(delivery).then((how) => {
         settle(this.#router, delivery.id, how, clock.monotonicMs(), random.unit());
         if (how === "served") this.#dropBodies(delivery);
+        if (how === "again") this.#tellGivenUp(delivery);
         this.#serving.delete(serving);
         daemon.nudge();
       });
@@ -351,6 +355,21 @@ export class Reactive {
     return out;
   }
 
+  /** After too many crashes an event is given up, which must be seen. */
+  #tellGivenUp(delivery: Delivery): void {
+    const { daemon } = this.#deps;
+    if (delivery.attempts + 1 < DELIVERY_ATTEMPTS_MAX) return;
+    daemon.metrics.add("skipped", 1, "given_up");
+    daemon.ports.telemetry.emit("trigger.skipped", {
+      kind: "reactive",
+      route: delivery.route.match,
+      uri: delivery.changes[0]!.uri,
+      changes: delivery.changes.length,
+      reason: "given_up",
+    }, "error");
+    this.#sweepBodies();
+  }
+
   #dropBodies(delivery: Delivery): void {
     const { bodies, keep } = this.#deps;
     const requests = delivery.changes.filter((change) => change.runId !== null);
@@ -368,8 +387,9 @@ function retryId(change: Change): string {
   return change.tries === 0 ? change.runId! : `${change.runId!}-${change.tries + 1}`;
 }
 
+/** An abort is the infrastructure's, but for a request that the endpoint finds wrong in itself. */
 function howServed(result: AgentResult, stopping: boolean): "served" | "again" | "outage" {
   if (!isUnserved(result)) return "served";
   if (stopping) return "outage";
-  return result.abort !== null && result.retryable ? "outage" : "again";
+  return result.abort !== null && !/^bad_request\b/.test(result.reason) ? "outage" : "again";
 }

@@ -313,3 +313,68 @@ Deno.test("runDaemon: reactive: a session that ignores its deadline is wound dow
     daemon.signal("SIGTERM");
     assert.equal(await endOf(daemon), "drained");
   }));
+
+Deno.test("runDaemon: reactive: routes that lead to one session: one delivery at a time, in order", () =>
+  withDirectory(async (directory) => {
+    const to = (match: string) => ({
+      ...SPAWN,
+      match,
+      target: { kind: "continue" as const, session: "main" },
+    });
+    const daemon = startDaemon(directory, {
+      ...REACTIVE,
+      trigger: { subscribe: ["docs:mem://*"], routes: [to("mem://a"), to("mem://b")] },
+    });
+    daemon.runs.onWatch = (watcher) => watcher.listener.connected(["docs"]);
+    await daemon.settle();
+    for (const uri of ["mem://a", "mem://b"]) {
+      daemon.runs.watchers[0]!.listener.updated("docs", uri, false);
+    }
+    await daemon.pass(300, 50);
+    const [session] = daemon.runs.alive;
+    const waiting = () => session!.deliveries.map(({ delivery }) => delivery.uris[0]);
+    assert.deepEqual(waiting(), ["mem://a"]);
+    session!.answer(completed());
+    await daemon.settle();
+    assert.deepEqual(waiting(), ["mem://b"]);
+    assert.equal(daemon.runs.runs.length, 1);
+
+    // What has not begun when a signal comes is kept, and never begins.
+    daemon.runs.watchers[0]!.listener.updated("docs", "mem://a", false);
+    await daemon.pass(300, 50);
+    daemon.signal("SIGTERM");
+    assert.equal(await endOf(daemon), "drained");
+    assert.deepEqual(waiting(), ["mem://b"]);
+    const kept = [...Deno.readDirSync(`${directory}/state`)].find(({ name }) =>
+      name.endsWith(".json")
+    );
+    const { pending } = JSON.parse(Deno.readTextFileSync(`${directory}/state/${kept!.name}`));
+    assert.deepEqual(pending.map(({ uri }: { uri: string }) => uri).sort(), ["mem://a", "mem://b"]);
+  }));
+
+Deno.test("runDaemon: reactive: an event whose runs crash is given up after a bound, and that is told", () =>
+  withDirectory(async (directory) => {
+    const daemon = startDaemon(directory, {
+      ...REACTIVE,
+      trigger: { subscribe: ["docs:mem://*"], routes: [SPAWN] },
+    });
+    daemon.runs.onWatch = (watcher) => watcher.listener.connected(["docs"]);
+    daemon.runs.onStart = (run) => run.end(failedResult("crashed", "poison"));
+    await daemon.settle();
+    daemon.runs.watchers[0]!.listener.updated("docs", "mem://a", false);
+    await daemon.pass(600_000, 5000);
+    assert.equal(daemon.runs.runs.length, 8);
+    assert.deepEqual(daemon.seen("trigger.skipped", "reason"), ["given_up"]);
+
+    // An outage gives up nothing, however long it takes and whatever kind it is.
+    const out = { ...failedResult("crashed", "quota: spent"), status: null };
+    daemon.runs.onStart = (run) => run.end({ ...out, abort: "intelligence" });
+    daemon.runs.watchers[0]!.listener.updated("docs", "mem://b", false);
+    await daemon.pass(1_500_000, 5000);
+    assert(daemon.runs.runs.length > 20);
+    daemon.runs.onStart = (run) => run.end(completed());
+    await daemon.pass(65_000, 1000);
+    assert.equal(daemon.reports.at(-1)!.result.status, "completed");
+    daemon.signal("SIGTERM");
+    assert.equal(await endOf(daemon), "drained");
+  }));

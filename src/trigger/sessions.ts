@@ -43,6 +43,8 @@ export class Sessions {
   readonly #known = new Map<string, SessionState>();
   /** Ends in a row that served nothing. */
   readonly #failures = new Map<string, number>();
+  /** The end of the newest delivery of each session: several routes may lead to one. */
+  readonly #turns = new Map<string, Promise<unknown>>();
   #closing = false;
 
   constructor(daemon: Daemon, events: SessionEvents, known: readonly SessionState[]) {
@@ -69,13 +71,29 @@ export class Sessions {
     this.#events.changed();
   }
 
-  /** Delivers, opening the session where it is not alive. Ends when the delivery is over. */
-  async deliver(
+  /**
+   * Delivers, opening the session where it is not alive; one delivery at a time, in the order of the
+   * calls. Ends when the delivery is over.
+   */
+  deliver(
     name: string,
     delivery: Delivery,
     attachments: readonly Attachment[],
     trigger: string,
   ): Promise<AgentResult> {
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    const turn = before.then(() => this.#deliver(name, delivery, attachments, trigger));
+    this.#turns.set(name, turn);
+    return turn;
+  }
+
+  async #deliver(
+    name: string,
+    delivery: Delivery,
+    attachments: readonly Attachment[],
+    trigger: string,
+  ): Promise<AgentResult> {
+    if (this.#daemon.stopping !== null) return failedResult("cancelled", "drain: not begun");
     await this.#retireOld(name);
     const session = this.#alive.get(name) ?? this.#open(name);
     const begun = this.#daemon.begin(trigger);
