@@ -29,20 +29,21 @@ const LEDGER_CHARS_MAX = 4 * 1024 * 1024;
 
 /** Every action of a record with its outcome class, a line each: the ledger with nothing left out. */
 export function ledgerText(files: FilesPort, path: string): string {
-  const args = new Map<string, string>();
+  const intents = new Map<string, string>();
   const lines: string[] = [];
   let chars = 0;
   for (const item of readRecord(files, path)) {
     if (item.kind !== "line") continue;
     const { line } = item;
     if (line.type === "call.intended") {
-      args.set(String(line.call), clip(JSON.stringify(line.arguments), 300));
+      const what = `${line.tool} ${clip(JSON.stringify(line.arguments), 300)}`;
+      intents.set(String(line.call), what);
     } else if (
       line.type === "call.observed" || line.type === "call.refused" ||
       line.type === "call.abandoned"
     ) {
-      const text = ledgerLine(line, args.get(String(line.call)) ?? "");
-      args.delete(String(line.call));
+      const text = ledgerLine(line, intents.get(String(line.call)) ?? String(line.tool ?? ""));
+      intents.delete(String(line.call));
       chars += text.length + 1;
       if (chars > LEDGER_CHARS_MAX) break;
       lines.push(text);
@@ -51,9 +52,9 @@ export function ledgerText(files: FilesPort, path: string): string {
   return lines.join("\n");
 }
 
-function ledgerLine(line: RecordLine, args: string): string {
+function ledgerLine(line: RecordLine, what: string): string {
   const observation = isObject(line.observation) ? line.observation : line;
   const detail = observation.message ?? observation.why ?? "";
   const suffix = detail === "" ? "" : `: ${clip(String(detail).replace(/\s+/g, " "), 300)}`;
-  return `- ${line.call} ${args} -> ${observation.class}${suffix}`;
+  return `- ${line.call} ${what} -> ${observation.class}${suffix}`;
 }

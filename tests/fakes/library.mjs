@@ -94,6 +94,7 @@ function answer(method, params) {
     case "resources/templates/list":
       return { resourceTemplates: [{ uriTemplate: "lib://search/{word}", name: "search" }] };
     case "resources/read":
+      if (params.uri.startsWith("lib://missing/")) return null;
       return {
         contents: [{ uri: params.uri, mimeType: "text/plain", text: `body of ${params.uri}` }],
       };
@@ -109,5 +110,6 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (id === undefined) return;
   const result = answer(method, params);
   if (result === undefined) say({ id, error: { code: -32601, message: "unknown" } });
+  else if (result === null) say({ id, error: { code: -32002, message: "no such resource" } });
   else say({ id, result });
 });

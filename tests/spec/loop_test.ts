@@ -1,48 +1,16 @@
 /** Contract 5 and 8 on the wire: what an endpoint of either dialect is sent, turn by turn. */
 
 import assert from "node:assert/strict";
-import { programs } from "../program.ts";
-import { type Script, type ScriptCall, startModelServer } from "../fakes/model_server_process.ts";
-import { type Ran, runProgram, withDirectory } from "./harness.ts";
+import {
+  call,
+  type Case,
+  conversation,
+  type Loose,
+  runCases,
+  systemOf,
+  toolNames,
+} from "./wire_case.ts";
 
-// deno-lint-ignore no-explicit-any
-type Loose = any;
-
-const LIBRARY = decodeURIComponent(new URL("../fakes/library.mjs", import.meta.url).pathname);
-const DIALECTS = ["openai", "anthropic"] as const;
-
-interface Case {
-  name: string;
-  script: Script;
-  args?: string[];
-  files?: Record<string, string>;
-  /** Only one dialect makes sense, or both see the same. */
-  dialects?: readonly (typeof DIALECTS[number])[];
-  code?: number;
-  check: (facts: Facts) => void | Promise<void>;
-}
-
-interface Facts {
-  ran: Ran;
-  dialect: "openai" | "anthropic";
-  /** Bodies of the completions that were asked for. */
-  bodies: Loose[];
-  directory: string;
-}
-
-const call = (name: string, args: Record<string, number | string> = {}): ScriptCall => ({
-  name,
-  arguments: args,
-});
-const WITH_LIBRARY = ["--mcp", `lib=node ${LIBRARY}`];
-
-/** Everything after the system prompt, as text. */
-const conversation = (body: Loose): string =>
-  JSON.stringify(body.messages.filter((message: Loose) => message.role !== "system"));
-const systemOf = (body: Loose): string =>
-  JSON.stringify(body.system ?? body.messages.find((message: Loose) => message.role === "system"));
-const toolNames = (body: Loose): string[] =>
-  (body.tools ?? []).map((tool: Loose) => tool.name ?? tool.function.name);
 const imagesOf = (body: Loose): number =>
   conversation(body).split(/"type":"image(?:_url)?"/).length - 1;
 
@@ -309,35 +277,4 @@ const CASES: Case[] = [
   },
 ];
 
-for (const program of programs()) {
-  for (const each of CASES) {
-    for (const dialect of each.dialects ?? DIALECTS) {
-      Deno.test(`loop (${program.name}, ${dialect}): ${each.name}`, async () => {
-        const finish = dialect === "openai" ? "length" : "max_tokens";
-        const script = JSON.parse(
-          JSON.stringify(each.script).replaceAll('"FINISH"', `"${finish}"`),
-        );
-        await using server = await startModelServer(script);
-        await withDirectory(async ({ project, runs }) => {
-          for (const [name, content] of Object.entries(each.files ?? {})) {
-            await Deno.writeTextFile(`${project}/${name}`, content);
-          }
-          const ran = await runProgram(program, {
-            args: [
-              "run",
-              "do it",
-              ...["--intelligence", server.url, "--dialect", dialect],
-              ...["--run-dir", runs, "--run-id", "run", "--output", "json"],
-              ...WITH_LIBRARY,
-              ...(each.args ?? []),
-            ],
-            cwd: project,
-          });
-          assert.equal(ran.code, each.code ?? 0, ran.stderr.slice(-2_000) + ran.stdout);
-          const bodies = (await server.completions()).map((request) => request.body);
-          await each.check({ ran, dialect, bodies, directory: `${runs}/run` });
-        });
-      });
-    }
-  }
-}
+runCases("loop", CASES);
