@@ -210,7 +210,7 @@ const CASES: Case[] = [
       const spawned = await daemon.seen(
         (line) => line.event === "subagent.spawn" && line.deadline_ms < 1e9,
       );
-      await daemon.seen((line) => line.event === "mcp.connect" && line.comp === "loop");
+      while ((await at.requests()).length === 0) await new Promise((done) => setTimeout(done, 20));
       await at.script({ replies: [{ text: "seen" }], loop: true });
       Deno.kill(spawned.child_pid, "SIGKILL");
       await daemon.seen((line) => line.event === "loop.final" && line.status === "completed");
