@@ -31,7 +31,10 @@ async function main(args: readonly string[]): Promise<void> {
         import("./src/cli/main.ts"),
         import("./src/sys/cli.ts"),
       ]);
-      Deno.exitCode = await runCli(args, systemCliPorts(import.meta.url));
+      const ports = systemCliPorts(import.meta.url);
+      Deno.exitCode = await runCli(args, ports);
+      // What nobody reads does not keep a program alive that is done.
+      if (!await ports.terminal.settle()) Deno.exit();
       // Deno 2.4 cannot take back its waiting for a lock, and would wait on.
       if (isLockPending()) Deno.exit();
     }

@@ -13,7 +13,8 @@ import { systemDigest } from "../sys/digest.ts";
 import { systemFiles } from "../sys/files.ts";
 import { systemHttp } from "../sys/http.ts";
 import { systemRandom } from "../sys/random.ts";
-import { systemFetch, workerScope, writeStderr } from "../sys/worker_scope.ts";
+import { settleStderr, writeStderr } from "../sys/output.ts";
+import { systemFetch, workerScope } from "../sys/worker_scope.ts";
 import type { Delivery } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { failedResult } from "../wire/result.ts";
@@ -24,6 +25,11 @@ import { BrokerLink } from "./link.ts";
 import { Session } from "./session.ts";
 
 const scope = workerScope<ToWorker, FromWorker>();
+/** Nothing is left to be told when the result is out: the broker ends this Worker then. */
+const post = (message: FromWorker, transfer?: Transferable[]): void => {
+  if (message.type !== "result") scope.post(message, transfer);
+  else void settleStderr().then(() => scope.post(message, transfer));
+};
 guardWorker((message) => scope.post({ type: "failed", message }));
 const link = new BrokerLink(scope.post);
 let session: Session | undefined;
@@ -91,7 +97,7 @@ function openSession(payload: AgentPayload, secrets: Record<string, string>): Se
     random: systemRandom,
     digest: systemDigest,
     telemetry,
-    post: scope.post,
+    post,
   });
 }
 
@@ -121,7 +127,7 @@ function recordReplies(payload: AgentPayload): { record?: (line: string) => void
   if (path === null) return {};
   const opened = systemFiles.openAppend(path);
   if (!opened.ok) {
-    scope.post({
+    post({
       type: "result",
       result: failedResult("crashed", `Cannot record the model: ${opened.failure.message}`),
     });

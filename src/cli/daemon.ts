@@ -118,13 +118,15 @@ function report(
     );
   }
   if (outputFile === null) {
-    ports.terminal.writeOut(text);
+    if (!ports.terminal.queueOut(text)) {
+      ports.terminal.writeError(`agentd: ${end.runId}: Cannot write the result to stdout\n`);
+    }
     return;
   }
   const written = ports.files.writeAtomic(outputFile, text);
   if (written.ok) return;
   ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
-  ports.terminal.writeOut(text);
+  ports.terminal.queueOut(text);
 }
 
 /** As of a run of its own: `exit_code` is what mode once would have ended with. */

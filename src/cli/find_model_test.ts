@@ -48,11 +48,14 @@ async function find(endpoints: Endpoint[]): Promise<{ urls: string[] | null; sai
     stdoutIsTerminal: false,
     stderrIsTerminal: false,
     columns: null,
-    writeOut: () => true,
+    writeOut: () => "written",
     writeError: (text) => {
       said += text;
       return true;
     },
+    queueOut: () => true,
+    settleError: () => Promise.resolve(true),
+    settle: () => Promise.resolve(true),
     readIn: () => Promise.resolve({ ok: true, value: "" }),
   };
   const ports: ModelPorts = { clock: systemClock, http: systemHttp, terminal };

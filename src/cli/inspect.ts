@@ -80,7 +80,7 @@ async function follow(look: Look, place: RunPlace): Promise<number> {
   ];
   const json = look.own.json === true || look.basics.output === "json";
   const output = await followCommand(ports, place, { json }, (text) => {
-    if (!ports.terminal.writeOut(text)) stop.abort();
+    if (ports.terminal.writeOut(text) !== "written") stop.abort();
   }, stop.signal);
   for (const cancel of cancels) cancel();
   return printOutput(ports, output);

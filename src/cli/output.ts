@@ -19,12 +19,12 @@ export const NO_MODEL_ADVICE =
   "llama.cpp or LM Studio on its usual port of this machine.";
 
 /** Prints or writes the result, says on stderr what a person must know, and gives the exit code. */
-export function handOver(
+export async function handOver(
   ports: CliPorts,
   settings: Settings,
   end: OnceEnd,
   outputFile: string | null,
-): number {
+): Promise<number> {
   // Found a moment ago, and gone: still nobody's endpoint.
   const noModel = end.abort === "intelligence" && end.usage.steps === 0 &&
     settings.model.endpoints.every((endpoint) => endpoint.probe) &&
@@ -46,16 +46,31 @@ export function handOver(
     : resultText(end.result);
   // No result: what a file held before is worth more than nothing.
   if (text === "") return code;
-  if (outputFile === null) {
-    ports.terminal.writeOut(text);
-    return code;
-  }
+  // What was told comes first, where both streams lead to the same place.
+  await ports.terminal.settleError();
+  const lost = outputFile === null
+    ? printResult(ports, end, text)
+    : writeResult(ports, outputFile, text);
+  return lost && code === EXIT_OK ? EXIT_FAILURE : code;
+}
+
+/** Prints the result; whether that failed. A reader who left did not want it. */
+function printResult(ports: CliPorts, end: OnceEnd, text: string): boolean {
+  if (ports.terminal.writeOut(text) !== "failed") return false;
+  ports.terminal.writeError(
+    `agentd: Cannot write the result to stdout; agentd inspect ${end.run_id} shows it\n`,
+  );
+  return true;
+}
+
+/** Writes the result to its file; whether that failed. */
+function writeResult(ports: CliPorts, outputFile: string, text: string): boolean {
   const written = ports.files.writeAtomic(outputFile, text);
-  if (written.ok) return code;
-  // The work must not be lost with the file.
+  if (written.ok) return false;
   ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
+  // The work must not be lost with the file.
   ports.terminal.writeOut(text);
-  return code === EXIT_OK ? EXIT_FAILURE : code;
+  return true;
 }
 
 /** Says in words what machines read in `loop.final`, unless it is machines that read stderr. */

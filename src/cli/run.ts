@@ -44,5 +44,5 @@ export async function runToEnd(
   const end = await runOnce(named, ports, { start });
   await spans.close();
   if (!end.ok) return handProblem(ports, end.failure);
-  return handOver(ports, named, end.value, outputFileOf(settings));
+  return await handOver(ports, named, end.value, outputFileOf(settings));
 }

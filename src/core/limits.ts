@@ -48,6 +48,15 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   progressTimeoutMs: 180_000,
 };
 
+/** Bytes for stderr that its reader has not taken; what comes on top is lost. */
+export const STDERR_QUEUE_BYTES_MAX = 1024 * 1024;
+/** Bytes of a daemon's results that the reader of its stdout has not taken. */
+export const OUTPUT_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
+/** How long the end of a daemon waits for the reader of its stdout. */
+export const OUTPUT_SETTLE_MS = 5_000;
+/** How long the end of a process waits for the reader of its stderr. */
+export const STDERR_SETTLE_MS = 500;
+
 /** Tokens of one model call that are believed; what an endpoint reports beyond them is estimated. */
 export const REPLY_TOKENS_MAX = 1_000_000_000;
 

@@ -1,6 +1,7 @@
 /**
  * This very process. Contract: `stdin` and `stdout` are the process's own, each taken once;
- * `revokeAllButRun` gives up every kind of permission but `run` for good; `exit` does not return.
+ * `revokeAllButRun` gives up every kind of permission but `run` for good; `exit` ends the process as
+ * soon as what was written to stderr is taken, or a moment has passed: nothing comes after it.
  */
 export interface SelfPort {
   pid: number;

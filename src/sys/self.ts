@@ -1,4 +1,5 @@
 import type { ProgramPort, SelfPort } from "../ports/self.ts";
+import { settleStderr } from "./output.ts";
 
 const KINDS = ["read", "write", "net", "env", "sys", "ffi", "import"] as const;
 
@@ -16,7 +17,7 @@ export const systemSelf: SelfPort = {
   async revokeAllButRun() {
     for (const name of KINDS) await Deno.permissions.revoke({ name } as Deno.PermissionDescriptor);
   },
-  exit: (code) => Deno.exit(code),
+  exit: (code) => void settleStderr().then(() => Deno.exit(code)),
 };
 
 /**

@@ -12,7 +12,7 @@ import { systemRandom } from "./random.ts";
 import { systemProgram, systemSelf } from "./self.ts";
 import { systemSignals } from "./signals.ts";
 import { systemWorkers } from "./worker.ts";
-import { writeStderr } from "./worker_scope.ts";
+import { writeStderr } from "./output.ts";
 
 /** The ports of a process whose entry module is at `mainUrl`. */
 export function systemPorts(mainUrl: string) {

@@ -1,5 +1,6 @@
 import { failed, success } from "../core/outcome.ts";
 import type { TerminalPort } from "../ports/terminal.ts";
+import { queueStdout, settleOutput, settleStderr, writeNow, writeStderr } from "./output.ts";
 
 const encoder = new TextEncoder();
 
@@ -18,8 +19,11 @@ export const systemTerminal: TerminalPort = {
       return null;
     }
   },
-  writeOut: (text) => writeWhole(Deno.stdout, text),
-  writeError: (text) => writeWhole(Deno.stderr, text),
+  writeOut: (text) => writeNow(Deno.stdout, encoder.encode(text)),
+  queueOut: queueStdout,
+  writeError: writeStderr,
+  settleError: settleStderr,
+  settle: settleOutput,
   async readIn(bytesMax) {
     const parts: Uint8Array[] = [];
     let bytes = 0;
@@ -45,22 +49,3 @@ export const systemTerminal: TerminalPort = {
     }
   },
 };
-
-function writeWhole(stream: typeof Deno.stdout | typeof Deno.stderr, text: string): boolean {
-  const bytes = encoder.encode(text);
-  let written = 0;
-  try {
-    while (written < bytes.length) {
-      try {
-        written += stream.writeSync(bytes.subarray(written));
-      } catch (error) {
-        // A non-blocking pipe that is full: its reader is slow, not gone.
-        if (!(error instanceof Deno.errors.WouldBlock)) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-      }
-    }
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -2,8 +2,6 @@
 
 import { fetchOnce } from "./http.ts";
 
-const encoder = new TextEncoder();
-
 /** The Worker's end of its channel; `onMessage` is set before the first message can come. */
 export function workerScope<In, Out>(): {
   pid: number;
@@ -25,12 +23,3 @@ export function workerScope<In, Out>(): {
 
 /** `fetch` that sends a call once: what a server may have acted on is not sent again below us. */
 export const systemFetch: typeof fetch = (input, init) => fetchOnce(input, init);
-
-/** A whole line to stderr; a reader that is gone is no reason to fail. */
-export function writeStderr(line: string): void {
-  try {
-    const bytes = encoder.encode(line);
-    let written = 0;
-    while (written < bytes.length) written += Deno.stderr.writeSync(bytes.subarray(written));
-  } catch { /* nobody listens */ }
-}

@@ -144,3 +144,29 @@ Deno.test("createTelemetry: fields may set the span anew", () => {
   telemetry.emit("tool.call", { span_id: "other" });
   assert.equal(JSON.parse(lines[0]!).span_id, "other");
 });
+
+Deno.test("createTelemetry: lines that are not taken are counted before the next one", () => {
+  const lines: string[] = [];
+  let takes = true;
+  const telemetry = createTelemetry(
+    context,
+    { level: "info", format: "json", content: false, quiet: false },
+    new Vault(),
+    (line) => takes && lines.push(line) > 0,
+    clock,
+  );
+  telemetry.emit("loop.start");
+  takes = false;
+  for (let i = 0; i < 3; i++) telemetry.emit("loop.step");
+  takes = true;
+  telemetry.emit("loop.final");
+  telemetry.emit("proc.exit");
+  const told = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(told.map((line) => line.event), [
+    "loop.start",
+    "limit.exceeded",
+    "loop.final",
+    "proc.exit",
+  ]);
+  assert.deepEqual([told[1].level, told[1].limit, told[1].lost], ["warn", "stderr_bytes", 3]);
+});
