@@ -96,15 +96,19 @@ export function renderLedger(ledger: Ledger, bytesMax: number): string {
   // The line of what was left out comes on top.
   let bytes = LEFT_OUT_CHARS_MAX * 3;
   const newest = [...ledger.entries.values()].reverse();
-  for (const success of [false, true]) {
-    for (const entry of newest) {
-      if (isPlainSuccess(entry) !== success) continue;
-      const cost = byteLength(renderEntry(entry)) + 1;
-      if (bytes + cost <= bytesMax) {
-        bytes += cost;
-        kept.push(entry);
-      } else given.set(entry.tool, (given.get(entry.tool) ?? 0) + entry.count);
+  const failures = newest.filter((entry) => !isPlainSuccess(entry));
+  const successes = newest.filter(isPlainSuccess);
+  let isFull = false;
+  for (const entry of [...failures, ...successes]) {
+    const cost = byteLength(renderEntry(entry)) + 1;
+    // Where a failure found no room, no success does either.
+    if (bytes + cost <= bytesMax && !(isFull && isPlainSuccess(entry))) {
+      bytes += cost;
+      kept.push(entry);
+      continue;
     }
+    isFull ||= !isPlainSuccess(entry);
+    given.set(entry.tool, (given.get(entry.tool) ?? 0) + entry.count);
   }
   kept.sort((a, b) => a.firstStep - b.firstStep);
   const lines = kept.map(renderEntry);

@@ -10,7 +10,7 @@ import type { ModelFailure, ModelReply } from "../../src/ports/model.ts";
 import type { Tool } from "../../src/ports/tools.ts";
 import type { CancelReason } from "../../src/wire/control.ts";
 import type { TaskContract } from "../../src/wire/payload.ts";
-import type { AgentResult } from "../../src/wire/result.ts";
+import { type AgentResult, failedResult } from "../../src/wire/result.ts";
 import type { EventBody } from "../../src/agent/driver.ts";
 import type { AgentEvent, CheckOutcome, CheckPhase, Decision } from "../../src/agent/event.ts";
 import { maskTime } from "../../src/agent/mask.ts";
@@ -38,6 +38,10 @@ export interface Scenario {
   model: (turn: number, request: PlannedRequest) => Say;
   tool?: (call: PlannedCall, nth: number) => Told;
   check?: (phase: CheckPhase, nth: number) => CheckOutcome[];
+  /** Path of the subagent that a call starts; it ends when the run waits for it. */
+  child?: (call: PlannedCall) => string | null;
+  /** Calls are answered in the reverse of their order. */
+  reversed?: boolean;
   summary?: (nth: number, request: PlannedRequest) => string | null;
   tools?: Tool[];
   task?: Partial<TaskContract>;
@@ -130,7 +134,8 @@ class Player {
     for (let nth = 1; this.#result === null; nth++) {
       if (nth > eventsMax) throw new Error(`no end after ${eventsMax} events`);
       this.#at += this.#scenario.tickMs?.(nth) ?? 1;
-      let body = this.#queue.shift();
+      let body = this.#scenario.reversed ? this.#queue.pop() : this.#queue.shift();
+      if (body === undefined && this.#state.phase.tag === "waiting") body = this.#endChild();
       const late = this.#at - this.#state.startedAt >= this.#state.limits.deadlineMs;
       if (this.#state.phase.tag !== "new") {
         if (cancelAt !== undefined && nth === cancelAt.nth) {
@@ -193,6 +198,15 @@ class Player {
   #note(decision: Decision): void {
     this.#played.decisions.push(decision);
     this.#played.lines.push(decision);
+  }
+
+  #endChild(): EventBody {
+    const child = [...this.#state.children.values()].find(({ end }) => end === null)!;
+    const result = { ...failedResult("completed", "done"), result: `answer of ${child.path}` };
+    return {
+      type: "child.ended",
+      end: { childId: child.id, path: child.path, status: result.status, result },
+    };
   }
 
   #answer(request: PlannedRequest): EventBody {
@@ -263,6 +277,7 @@ class Player {
 
   #observe(call: PlannedCall): EventBody {
     const told = this.#scenario.tool?.(call, this.#played.calls.length) ?? "ok";
+    const path = this.#scenario.child?.(call) ?? null;
     const observation: Observation = typeof told === "string"
       ? { class: "ok", parts: [{ type: "text", text: told }], structured: null }
       : told;
@@ -275,7 +290,7 @@ class Player {
       digest: fnv64(maskTime(text)) + fnv64(`second ${maskTime(text)}`),
       bytes: text.length,
       ms: 1,
-      child: null,
+      child: path === null ? null : { id: `child-${path}`, path },
     };
   }
 }
@@ -311,7 +326,7 @@ function started(scenario: Scenario): EventBody {
     },
     notes: scenario.notes ?? false,
     stop_hooks: scenario.stopHooks ?? 0,
-    self_tools: { subagents: false, subscribe: false },
+    self_tools: { subagents: scenario.child !== undefined, subscribe: false },
     warm: false,
     configuration: {},
   };

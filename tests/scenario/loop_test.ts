@@ -142,6 +142,47 @@ const ROWS: [string, Scenario, string[]][] = [
     "1 answered 1 idle 0",
     "completed (the model gave a final answer; nothing was declared to verify it)",
   ]],
+  ["a question is an answer where nothing is declared", {
+    model: () => ({ text: "Shall I commit?" }),
+  }, [
+    "1 answered 1 idle 0",
+    "completed (the model gave a final answer; nothing was declared to verify it)",
+  ]],
+  ["a question is fed back where something is declared", {
+    tools: [tool("fs/write")],
+    task: { require: ["/out/a.md"] },
+    model: (turn) =>
+      turn === 1
+        ? { text: "Shall I write it?" }
+        : turn === 2
+        ? { calls: [call("fs__write", { path: "/out/a.md" })] }
+        : { text: "written" },
+    check: (
+      _phase,
+      nth,
+    ) => [nth < 3 ? missing() : { ...missing(), passed: true, digest: "exit 0" }],
+  }, [
+    "1 failed 1 idle 0",
+    "2 advanced 1 idle 0 fs/write:ok+",
+    "3 answered 1 idle 0",
+    "completed (the final answer passed everything that was declared)",
+  ]],
+  ["a final beside owned children waits for them, reads what they brought, and is given anew", {
+    child: (planned) => `0.${planned.call.slice(-1)}`,
+    model: (turn) =>
+      turn === 1
+        ? {
+          calls: [1, 2].map((n) =>
+            call("subagent_spawn", { objective: `part ${n}`, disposition: "async" })
+          ),
+        }
+        : { text: `done at ${turn}` },
+  }, [
+    "1 advanced 2 idle 0 self/subagent_spawn:ok+ self/subagent_spawn:ok+",
+    "2 advanced 2 idle 0",
+    "3 answered 1 idle 0",
+    "completed (the model gave a final answer; nothing was declared to verify it)",
+  ]],
   ["a confident done with the artifact missing is fed back, mended, completed", {
     tools: [tool("fs/write")],
     task: { require: ["/out/a.md"] },
