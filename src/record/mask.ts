@@ -6,8 +6,14 @@ import { isObject, type Json, type JsonObject } from "../core/json.ts";
 const NUMBER_DIGITS_MIN = 8;
 
 /**
- * A copy of the value in which every string, every key below the top and every long number went
- * through `mask`. Top-level keys are a vocabulary of our own and stay.
+ * A name as our own vocabulary has them: letters and underscores. Such keys stay whatever secret
+ * looks like a part of them (`token` in `tokensIn`), or a record would lose its own fields.
+ */
+const OWN_NAME = /^[A-Za-z_]{1,24}$/;
+
+/**
+ * A copy of the value in which every string, every key that is no plain name and every long number
+ * went through `mask`.
  */
 export function maskDeep(value: Json, mask: (text: string) => string): Json {
   return maskAt(value, mask, 0);
@@ -25,7 +31,7 @@ function maskAt(value: Json, mask: (text: string) => string, depth: number): Jso
   const masked: JsonObject = {};
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined) continue;
-    Object.defineProperty(masked, depth === 0 ? key : mask(key), {
+    Object.defineProperty(masked, depth === 0 || OWN_NAME.test(key) ? key : mask(key), {
       value: maskAt(member, mask, depth + 1),
       enumerable: true,
       configurable: true,
