@@ -15,7 +15,7 @@ import {
 } from "../trigger/run.ts";
 import type { RunResult } from "../wire/result.ts";
 import { EXIT_OK, EXIT_USAGE, exitCode } from "./exit_code.ts";
-import { resultText } from "./output.ts";
+import { replaceOutput, resultText } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
 import { withSpans } from "./spans.ts";
 
@@ -123,7 +123,7 @@ function report(
     }
     return;
   }
-  const written = ports.files.writeAtomic(outputFile, text);
+  const written = replaceOutput(ports, outputFile, text);
   if (written.ok) return;
   ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
   ports.terminal.queueOut(text);

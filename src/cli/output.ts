@@ -1,7 +1,10 @@
 /** The result of a run for the outside (contract 4): alone on stdout, or in a file. */
 
+import { NO_OUTPUT } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Json } from "../core/json.ts";
+import { type Outcome, success } from "../core/outcome.ts";
+import type { FileFailure } from "../ports/files.ts";
 import type { OnceEnd, RunProblem } from "../supervisor/run.ts";
 import type { LogSettings } from "../wire/payload.ts";
 import type { RunResult } from "../wire/result.ts";
@@ -65,12 +68,23 @@ function printResult(ports: CliPorts, end: OnceEnd, text: string): boolean {
 
 /** Writes the result to its file; whether that failed. */
 function writeResult(ports: CliPorts, outputFile: string, text: string): boolean {
-  const written = ports.files.writeAtomic(outputFile, text);
+  const written = replaceOutput(ports, outputFile, text);
   if (written.ok) return false;
   ports.terminal.writeError(`agentd: Cannot write the result: ${written.failure.message}\n`);
   // The work must not be lost with the file.
   ports.terminal.writeOut(text);
   return true;
+}
+
+/** Replaces the content of an output file, or of the file that it is a link to. */
+export function replaceOutput(
+  { files }: Pick<CliPorts, "files">,
+  path: string,
+  text: string,
+): Outcome<void, FileFailure> {
+  if (path === NO_OUTPUT) return success(undefined);
+  const real = files.realPath(path);
+  return files.writeAtomic(real.ok ? real.value : path, text);
 }
 
 /** Says in words what machines read in `loop.final`, unless it is machines that read stderr. */

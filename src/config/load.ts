@@ -73,6 +73,7 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
     vault: reading.vault,
   };
   checkTargets(reading);
+  checkRunDirectory(reading, directories.runDirectory);
   checkOtlp(reading);
   return layers.problems.length > 0 ? failed(distinct(layers.problems)) : success(settings);
 }
@@ -309,15 +310,18 @@ function checkOtlp(reading: Reading): void {
 function checkTargets(reading: Reading): void {
   for (const name of ["output_file", "record_model"]) {
     const path = pathOf(reading, name);
-    if (path === null) continue;
+    if (path === null || (name === "output_file" && isStream(reading.text(name)!))) continue;
     const where = reading.where(name);
     const target = reading.input.files.stat(path);
-    if (target.ok && target.value.kind === "directory") {
-      reading.report(where, path, `Cannot write ${path}: it is a directory`);
+    if (target.ok && target.value.kind !== "file") {
+      const what = target.value.kind === "directory" ? "a directory" : "no regular file";
+      reading.report(where, path, `Cannot write ${path}: it is ${what}`);
       continue;
     }
     const directory = reading.input.files.stat(parentOf(path));
-    if (!directory.ok || directory.value.kind !== "directory") {
+    if (!directory.ok && directory.failure.class === "denied") {
+      reading.report(where, path, `Cannot write ${path}: no access to ${parentOf(path)}`);
+    } else if (!directory.ok || directory.value.kind !== "directory") {
       reading.report(
         where,
         path,
@@ -328,6 +332,21 @@ function checkTargets(reading: Reading): void {
   }
 }
 
+/** The place of the records can be made, as far as nothing else stands in its way. */
+function checkRunDirectory(reading: Reading, runDirectory: string): void {
+  for (let path = runDirectory;; path = parentOf(path)) {
+    const found = reading.input.files.stat(path);
+    if (found.ok && found.value.kind !== "directory") {
+      reading.report(
+        reading.where("run_dir"),
+        runDirectory,
+        `Cannot record runs in ${runDirectory}: ${path} is no directory`,
+      );
+    }
+    if (found.ok || path === parentOf(path)) return;
+  }
+}
+
 /** Where spans are sent while running; null: nowhere. */
 export function otlpEndpointOf(settings: Settings): string | null {
   const invocation = settings.configuration[INVOCATION];
@@ -335,11 +354,20 @@ export function otlpEndpointOf(settings: Settings): string | null {
   return typeof url === "string" ? url : null;
 }
 
-/** The file that `-o` names, absolute; null: stdout. */
+/** Where the result goes when it is wanted nowhere. */
+export const NO_OUTPUT = "/dev/null";
+
+/** The file that `-o` names, absolute; null: stdout, which `-` means too. */
 export function outputFileOf(settings: Settings): string | null {
   const invocation = settings.configuration[INVOCATION];
   const path = isObject(invocation) ? invocation.output_file : undefined;
-  return typeof path === "string" ? resolvePath(settings.workingDirectory, path) : null;
+  if (typeof path !== "string" || (isStream(path) && path !== NO_OUTPUT)) return null;
+  return resolvePath(settings.workingDirectory, path);
+}
+
+/** Whether an output file is none, but a name for stdout or for nowhere. */
+function isStream(path: string): boolean {
+  return path === "-" || path === "/dev/stdout" || path === NO_OUTPUT;
 }
 
 /**

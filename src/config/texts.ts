@@ -5,6 +5,7 @@ import { formatDuration, parseDurationMs, parseSizeBytes } from "../core/units.t
 import type { Option } from "./option.ts";
 import { SERVER_NAME, SERVER_NAME_EXPECTS } from "./shapes.ts";
 import { showValue } from "./problem.ts";
+import { isCredentialName } from "./secrets.ts";
 import { describeShape, type Shape } from "./shape.ts";
 import { didYouMean } from "./suggest.ts";
 import { splitWords } from "./words.ts";
@@ -183,7 +184,11 @@ function readServer(rest: string): JsonObject | string {
 
 /** The text with the credentials of its URLs replaced. */
 export function hideCredentials(text: string): string {
-  return text.replace(/(\w+:\/\/)[^/\s@]*@/g, "$1***@");
+  return text.replace(/(\w+:\/\/)[^/\s@]*@/g, "$1***@")
+    .replace(
+      /([?&])([^=&#\s]+)=[^&#\s]+/g,
+      (all, mark, name) => isCredentialName(name) ? `${mark}${name}=***` : all,
+    );
 }
 
 /** `MATCH=>spawn|continue:NAME[,key=value…]`. */

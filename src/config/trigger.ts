@@ -24,6 +24,23 @@ const OPTION_BY_KEY: Readonly<Record<string, string>> = {
   "instruction": "instruction",
 };
 
+/** Options of daemons that a single run has no use for, and that are no mistake elsewhere. */
+const DAEMON_OPTIONS: readonly string[] = [
+  "subscribe",
+  "route",
+  "timezone",
+  "overlap",
+  "jitter",
+  "catch_up",
+  "max_iterations",
+  "session",
+  "lifetime",
+  "lifetime_tokens",
+  "trigger_token_file",
+  "listen",
+  "health_file",
+];
+
 /** Reads mode and triggers; `servers`: names that may be subscribed to. */
 export async function readTrigger(
   reading: Reading,
@@ -57,6 +74,7 @@ export async function readTrigger(
     lock: reading.text("lock"),
     hasInstruction,
   };
+  if (mode === "once") tellUnused(reading);
   const parser = trigger.cron === null ? null : await loadCron();
   for (const each of checkTriggers(trigger, around, parser)) {
     const name = optionOf(each.key);
@@ -74,6 +92,14 @@ export async function readTrigger(
     );
   }
   return { mode, trigger };
+}
+
+/** Says of flags that are meant for daemons that a single run makes no use of them. */
+function tellUnused(reading: Reading): void {
+  for (const name of DAEMON_OPTIONS) {
+    if (reading.layers.level(name) !== "flag") continue;
+    reading.input.notice(`${reading.where(name)} has no use in mode once; did you mean --mode?`);
+  }
 }
 
 function optionOf(key: string): string | undefined {

@@ -2,6 +2,7 @@
 
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { showValue } from "./problem.ts";
+import { isCredentialName } from "./secrets.ts";
 import { hideCredentials } from "./texts.ts";
 
 /** Why a text is no usable URL; `value` has its credentials hidden. */
@@ -30,7 +31,8 @@ export function checkUrl(text: string, insecure: boolean): Outcome<string, UrlFa
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     return wrong(`${showValue(value)} is neither http:// nor https://`, "");
   }
-  if (url.username !== "" || url.password !== "") {
+  const inQuery = [...url.searchParams].some(([name, set]) => set !== "" && isCredentialName(name));
+  if (url.username !== "" || url.password !== "" || inQuery) {
     return wrong(
       `${showValue(value)} has credentials in it`,
       "take them out and use a token or a header with ${env:NAME}",

@@ -11,6 +11,7 @@ Deno.test("checkUrl: what may be contacted, without the slash at its end", () =>
     ["http://api.localhost/v1", false, "http://api.localhost/v1"],
     ["http://10.0.0.1/v1", true, "http://10.0.0.1/v1"],
     ["HTTPS://Host.Example/v1?a=b", false, "https://host.example/v1?a=b"],
+    ["https://h/v1?api-version=2&key=", false, "https://h/v1?api-version=2&key="],
   ];
   for (const [text, insecure, url] of rows) {
     assert.deepEqual(checkUrl(text, insecure), { ok: true, value: url }, text);
@@ -28,6 +29,13 @@ Deno.test("checkUrl: what may not, with its credentials hidden", () => {
     ["http://localhost.evil.example/", /not encrypted/, /./],
     ["https://user:pa55word@host/v1", /has credentials in it/, /\$\{env:NAME\}/],
     ["https://user@host/v1", /has credentials in it/, /./],
+    [
+      "https://host/v1?key=pa55word",
+      /"https:\/\/host\/v1\?key=\*\*\*" has credentials/,
+      /\$\{env:NAME\}/,
+    ],
+    ["https://host/mcp?a=b&exaApiKey=pa55word&c=d", /\?a=b&exaApiKey=\*\*\*&c=d/, /./],
+    ["https://host/v1?access_token=pa55word#x", /has credentials in it/, /./],
     ["ftp://host/v1", /neither http/, /^$/],
     ["gateway.example/v1", /is no URL/, /write https:\/\/gateway.example\/v1/],
     ["https://", /is no URL/, /./],
