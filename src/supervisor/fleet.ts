@@ -31,6 +31,8 @@ export interface Node {
   children: number;
   /** The last part of the youngest child's path. */
   lastChild: number;
+  /** Its turn to be stopped has come or will come: nothing new begins here. */
+  winding: boolean;
   over: boolean;
 }
 
@@ -107,6 +109,7 @@ export function plantFleet(
     tokens: 0,
     children: 0,
     lastChild: 0,
+    winding: false,
     over: false,
   };
   return {
@@ -135,10 +138,12 @@ export function admit(
   const refuse = (cap: Cap, why: string) => ({ ok: false as const, failure: { cap, why } });
   const parent = fleet.nodes.get(parentPath);
   if (!parent || parent.over) return refuse("parent", "the parent is over");
-  if (fleet.closed === "draining") return refuse("draining", "the run is winding down");
   const left = fleet.caps.treeTokensMax - fleet.tokens;
   if (fleet.closed === "tree_tokens" || left <= 0) {
     return refuse("tree_tokens", `the tree has spent its ${fleet.caps.treeTokensMax} tokens`);
+  }
+  if (fleet.closed === "draining" || parent.winding) {
+    return refuse("draining", parent.winding ? "it is being stopped" : "the run is winding down");
   }
   const { maxDepth, maxChildren, maxSubagents } = fleet.caps;
   if (parent.depth + 1 > maxDepth) return refuse("max_depth", `depth ${maxDepth} is the deepest`);
@@ -181,6 +186,7 @@ export function addChild(
     tokens: 0,
     children: 0,
     lastChild: 0,
+    winding: false,
     over: false,
   };
   fleet.nodes.set(node.path, node);

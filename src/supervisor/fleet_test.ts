@@ -68,6 +68,9 @@ Deno.test("admit: each cap refuses by its name at the bound, not one before", ()
   const closed = plant();
   closeFleet(closed);
   assert.equal(refusal(closed, "0"), "draining");
+  const stopped = plant();
+  stopped.nodes.get(grow(stopped, "0")!)!.winding = true;
+  assert.deepEqual([refusal(stopped, "0.1"), refusal(stopped, "0")], ["draining", null]);
   assert.equal(refusal(plant(), "0", 100_000), "deadline");
   assert.equal(refusal(plant(), "0.9"), "parent");
 });

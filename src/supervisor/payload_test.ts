@@ -103,6 +103,7 @@ Deno.test("childPayload: tools, servers, hosts, secrets, bounds and time are the
     tokens: 0,
     children: 0,
     lastChild: 0,
+    winding: false,
     over: false,
   };
   const child = childPayload(payload, order.value, node, {

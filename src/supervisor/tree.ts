@@ -315,12 +315,13 @@ export class Tree {
   }
 
   /** The ladder over some nodes: deepest first, each level at its turn. */
-  #descend(nodes: readonly Node[], reason: CancelReason, drainMs: number): void {
+  #descend(nodes: Node[], reason: CancelReason, drainMs: number): void {
     const levels = planLadder(nodes.map((node) => node.depth), drainMs).map((turn) => ({
       ...turn,
       agents: nodes.filter((node) => node.depth === turn.depth)
         .map((node) => this.#agents.get(node.path)!),
     }));
+    for (const node of nodes) node.winding = true;
     this.#timers.push(...descend(this.#deps.ports.clock, levels, reason));
   }
 
@@ -350,10 +351,12 @@ export class Tree {
       abort: result.abort,
       tokens: node.tokens,
     });
-    if (node.parent !== null && !this.#fleet.nodes.get(node.parent)!.over) {
-      const parent = this.#agents.get(node.parent)!;
+    const above = node.parent === null ? null : this.#fleet.nodes.get(node.parent)!;
+    // Who is to be stopped next is not told: it would begin another turn on it.
+    if (above !== null && !above.over && !above.winding) {
+      const parent = this.#agents.get(above.path)!;
       tellEnd((end) => parent.send({ v: 1, type: "child_ended", end }), node, result);
-      this.#excuse(node.parent);
+      this.#excuse(above.path);
     }
     // Nobody reads what orphans do; a detached one goes on as long as the root does.
     const orphans = aliveBelow(this.#fleet, path).filter((below) =>

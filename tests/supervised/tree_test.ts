@@ -322,6 +322,17 @@ scenario(
 );
 
 scenario(
+  "Tree: who is to be stopped hears of no end, and so begins no turn on it",
+  {
+    // The child's end and the ceiling come in one moment.
+    script: ask(spawn(ask(progress(1500))), awaitChildren(1)),
+    limits: { treeTokensMax: 1000 },
+  },
+  nothing,
+  ({ end }) => assert.deepEqual([end?.status, end?.result], ["exhausted_tokens", null]),
+);
+
+scenario(
   "Tree: a detached child outlives its parent, not the root",
   {
     script: ask(
