@@ -5,7 +5,7 @@ import { noteOnLast, pushMessage, startTranscript } from "./context.ts";
 import type { AgentEvent } from "./event.ts";
 import { deliveryText, firstParts } from "./opening.ts";
 import { resumeNote } from "./prompt.ts";
-import { compactionMark } from "./assemble.ts";
+import { compactionMark, useJsonMode } from "./assemble.ts";
 import type { AgentState } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
 import { abandonTurn } from "./calls.ts";
@@ -37,7 +37,7 @@ export function beginRun(state: AgentState, event: EventOf<"run.started">, out: 
 export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out: Action[]): Next {
   const strategy = resumeStrategy(state);
   abandonTurn(state, out);
-  state.limits = event.limits;
+  takeModel(state, event);
   state.cancel = null;
   state.startedAt = event.at;
   state.last = null;
@@ -55,6 +55,18 @@ export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out:
   loseChildren(state);
   out.push({ do: "connect" });
   return null;
+}
+
+/** Limits and model as they are now; what an endpoint said of its window still holds. */
+function takeModel(state: AgentState, event: EventOf<"run.resumed">): void {
+  const learned = state.markTokens < compactionMark(state) ? state.markTokens : Infinity;
+  state.limits = event.limits;
+  if (event.model !== undefined) {
+    state.model = event.model;
+    if (event.model.prices === null) state.counters.cost = null;
+    if (event.model.tool_mode === "json" && state.toolMode === "native") useJsonMode(state);
+  }
+  state.markTokens = Math.min(learned, compactionMark(state));
 }
 
 /** What the model is told to change, after the reason of the end. */

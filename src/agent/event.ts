@@ -98,7 +98,15 @@ export type AgentEvent =
     /** `reconnect`: the process is new, its servers are not connected yet. */
     | { type: "delivered"; delivery: Delivery; reconnect: boolean }
     /** `forked`: not a stop in time but another run's line of thought; the model is told nothing. */
-    | { type: "run.resumed"; limits: Limits; changes: Json; program?: string; forked?: boolean }
+    | {
+      type: "run.resumed";
+      limits: Limits;
+      /** As it is now; records of earlier versions have none. */
+      model?: ModelFacts;
+      changes: Json;
+      program?: string;
+      forked?: boolean;
+    }
   );
 
 /** Names of events: the columns of the table. */

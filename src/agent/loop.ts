@@ -22,6 +22,7 @@ import type { Delivery } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import { Driver, type EventBody } from "./driver.ts";
+import type { ModelFacts } from "./event.ts";
 import { Hooks } from "./hooks.ts";
 import { foldLine, ledgerText } from "./fold.ts";
 import { type AgentState, initialState } from "./state.ts";
@@ -151,19 +152,12 @@ function composeDriver(
 }
 
 function started(payload: AgentPayload): EventBody {
-  const { model } = payload;
   return {
     type: "run.started",
     identity: payload.identity,
     task: payload.task,
     limits: payload.limits,
-    model: {
-      name: model.name,
-      tool_mode: model.toolMode,
-      max_output_tokens: model.maxOutputTokens,
-      context_window: model.contextWindow,
-      prices: model.prices,
-    },
+    model: modelFacts(payload),
     notes: payload.notes,
     stop_hooks: payload.hooks.on_stop.length,
     self_tools: payload.selfTools,
@@ -171,6 +165,16 @@ function started(payload: AgentPayload): EventBody {
     configuration: payload.configuration,
     working_directory: payload.workingDirectory,
     program: VERSION,
+  };
+}
+
+function modelFacts({ model }: AgentPayload): ModelFacts {
+  return {
+    name: model.name,
+    tool_mode: model.toolMode,
+    max_output_tokens: model.maxOutputTokens,
+    context_window: model.contextWindow,
+    prices: model.prices,
   };
 }
 
@@ -183,6 +187,7 @@ function resumed(payload: AgentPayload, state: AgentState): EventBody {
   const { start } = payload;
   return {
     type: "run.resumed",
+    model: modelFacts(payload),
     limits: payload.limits,
     changes,
     program: VERSION,
