@@ -1,6 +1,12 @@
 /** What servers say of their tools and resources: a stranger's words, bounded and cleaned. */
 
-import { canonicalJson, isObject, type Json, type JsonObject } from "../core/json.ts";
+import {
+  canonicalJson,
+  isNestedDeeper,
+  isObject,
+  type Json,
+  type JsonObject,
+} from "../core/json.ts";
 import { TOOL_DESCRIPTION_CHARS_MAX, TOOL_SCHEMA_BYTES_MAX } from "../core/limits.ts";
 import { byteLength, clip, withoutControls } from "../core/text.ts";
 import type { Resource } from "../ports/tools.ts";
@@ -128,7 +134,10 @@ function cleanMember(key: string, value: Json, bare: boolean, depth: number): Js
   if (PROSE_KEYS.has(key) && typeof value === "string") {
     return clip(withoutControls(value), TOOL_DESCRIPTION_CHARS_MAX);
   }
-  if (DATA_KEYS.has(key)) return value;
+  // Data is not cleaned, and no deeper than the rest.
+  if (DATA_KEYS.has(key)) {
+    return isNestedDeeper(value, SCHEMA_DEPTH_MAX - depth) ? undefined : value;
+  }
   if (!MAP_KEYS.has(key) || !isObject(value)) return cleanSchema(value, bare, depth + 1);
   const out: JsonObject = {};
   for (const [name, member] of Object.entries(value)) {
