@@ -20,8 +20,8 @@ export interface RunSpec {
   cwd: string;
   env?: Record<string, string>;
   stdin?: string;
-  /** Called once, when a telemetry line of this event was seen. */
-  on?: { event: string; act: (started: Started) => void | Promise<void> };
+  /** Called once, when a telemetry line of this event, of this agent if one is named, was seen. */
+  on?: { event: string; path?: string; act: (started: Started) => void | Promise<void> };
 }
 
 export interface Started {
@@ -70,7 +70,7 @@ export async function runProgram(program: Program, spec: RunSpec): Promise<Ran> 
       if (parsed === undefined) return;
       lines.push(parsed);
       if (parsed.event === "subagent.spawn") started.agents.push(Number(parsed.child_pid));
-      if (spec.on !== undefined && !acted && parsed.event === spec.on.event) {
+      if (spec.on !== undefined && !acted && fits(spec.on, parsed)) {
         acted = true;
         acting.push(Promise.resolve(spec.on.act(started)));
       }
@@ -87,6 +87,10 @@ export async function runProgram(program: Program, spec: RunSpec): Promise<Ran> 
     lines,
     json: stdout.startsWith("{") ? JSON.parse(stdout) : undefined,
   };
+}
+
+function fits(on: { event: string; path?: string }, line: Record<string, unknown>): boolean {
+  return line.event === on.event && (on.path === undefined || line.agent_path === on.path);
 }
 
 function cleanEnvironment(more: Record<string, string>): Record<string, string> {

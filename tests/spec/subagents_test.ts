@@ -326,7 +326,10 @@ const CASES: Case[] = [
   },
   {
     name: "each refusal says which cap",
-    args: ["--max-children", "20", "--max-subagents", "9", "--tools", "lib/*"],
+    args: [
+      ...["--max-children", "20", "--max-subagents", "9", "--max-calls-per-turn", "40"],
+      ...["--tools", "lib/*"],
+    ],
     script: {
       routes: [
         { when: "KID", by: "turn", replies: [{ text: "ok" }] },
@@ -342,7 +345,7 @@ const CASES: Case[] = [
                 spawn("KID late", { limits: { deadline: "some day" } }),
                 spawn("KID seeded", { seed: [{ label: "empty" }] }),
                 ...Array.from(
-                  { length: 9 },
+                  { length: 20 },
                   (_, index) => spawn(`KID ${index}`, { disposition: "async" }),
                 ),
               ],
@@ -363,23 +366,22 @@ const CASES: Case[] = [
     check: ({ ran, asked, of }) => {
       assert.equal(ran.json.status, "completed", ran.stderr);
       const caps = of("subagent.refused").map((line) => line.cap);
-      assert.deepEqual(caps, [
-        "scope",
-        "scope",
-        "order",
-        "order",
-        "order",
-        "rate",
-        "max_subagents",
-      ]);
+      assert.deepEqual(caps.slice(0, 5), ["scope", "scope", "order", "order", "order"]);
+      // A slow machine may take so long over eight that a ninth is let in; the rate holds all the same.
+      assert.equal(caps[5], "rate");
+      assert.equal(caps.at(-1), "max_subagents");
       assert.equal(of("subagent.spawn").length, 1 + 9);
-      const texts = asked(ROOT)[1].messages.filter((message: { role: string }) =>
+      const texts: string[] = asked(ROOT)[1].messages.filter((message: { role: string }) =>
         message.role === "tool"
       ).map((message: { content: string }) => message.content);
-      assert.match(texts[0], /^\[refused.*web\/\* is wider than the parent's own tools \(scope\)/s);
       assert.match(
-        texts.at(-1),
-        /^\[refused.*at most 8 subagents at once and 2 a second \(rate\)/s,
+        texts[0]!,
+        /^\[refused.*web\/\* is wider than the parent's own tools \(scope\)/s,
+      );
+      assert.ok(
+        texts.some((text) =>
+          /^\[refused.*at most 8 subagents at once and 2 a second \(rate\)/s.test(text)
+        ),
       );
       assert.match(resultText(asked(ROOT)[3]), /9 subagents in one run \(max_subagents\)/);
     },
