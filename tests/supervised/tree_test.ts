@@ -266,6 +266,47 @@ scenario(
   },
 );
 
+/** What an agent may not say, and what its end is said to be. */
+const outlaws: [text: string, reason: RegExp, more?: { times?: number; bytes?: number[] }][] = [
+  ["no frame\n", /not JSON: no frame/],
+  ["[1]\n", /no object/],
+  ['{"v":2,"type":"pong","n":1}\n', /version 2, not 1/],
+  ['{"v":1,"type":"rule"}\n', /unknown type "rule"/],
+  ['{"v":1,"type":"ready"}\n', /`ready` came twice/],
+  ['{"v":1,"type":"pong","n":-1}\n', /pong.n is -1/],
+  ['{"v":1,"type":"progress","progress":{"step":0,"tokens":1.5,"doing":"model"}}\n', /progress is/],
+  ['{"v":1,"type":"request","id":1,"op":"kill","arguments":{}}\n', /request.op is "kill"/],
+  ['{"v":1,"type":"result","result":{"status":"completed","abort":"mcp"}}\n', /exclude each other/],
+  ["[".repeat(40_000) + "\n", /not JSON/],
+  ["x\n", /no UTF-8/, { bytes: [0xff, 0xfe] }],
+  ["xxxxxxxxxxxxxxxx", /a frame over 8388608 bytes/, { times: 600_000 }],
+  ['{"v":1,"type":"pong","n":0}\n', /more than 200 frames a second/, { times: 20_000 }],
+];
+
+for (const part of [outlaws.slice(0, 7), outlaws.slice(7)]) {
+  const orders = part.map(([text, , more]) => spawn({ do: "write", text, ...more }));
+  scenario(
+    `Tree: ${part.length} children that say what no agent may are killed, each alone`,
+    { script: ask(...orders, spawn(done), awaitChildren(part.length + 1)) },
+    nothing,
+    ({ end }) => {
+      assert.equal(end?.status, "completed");
+      const ends = (end!.result as unknown[]).at(-1) as {
+        path: string;
+        status: string;
+        result: { reason: string };
+      }[];
+      const byPath = new Map(ends.map((child) => [child.path, child]));
+      for (const [index, [text, reason]] of part.entries()) {
+        const child = byPath.get(`0.${index + 1}`)!;
+        assert.equal(child.status, "crashed", text.slice(0, 80));
+        assert.match(child.result.reason, reason);
+      }
+      assert.equal(byPath.get(`0.${part.length + 1}`)!.status, "completed");
+    },
+  );
+}
+
 scenario(
   "Tree: a result that fills a frame is left out of what the parent hears; its end is not",
   {

@@ -67,9 +67,27 @@ async function act(): Promise<void> {
       return await tellGrants();
     case "escape":
       return await escape(script as unknown as EscapeOrder).then((got) => complete({ got }));
+    case "write":
+      return write(script as unknown as Written);
     case "raw":
       for (const step of script.steps ?? []) scope.postMessage(step as FromWorker);
       return;
+  }
+}
+
+interface Written {
+  text: string;
+  times?: number;
+  /** Bytes before the text, as they are. */
+  bytes?: number[];
+}
+
+/** Bytes on the agent's own stdout, past its broker: what a subverted loop could write there. */
+function write({ text, times = 1, bytes = [] }: Written): void {
+  const all = [...bytes, ...new TextEncoder().encode(text)];
+  const piece = Uint8Array.from(all);
+  for (let i = 0; i < times; i++) {
+    for (let at = 0; at < piece.length;) at += Deno.stdout.writeSync(piece.subarray(at));
   }
 }
 
