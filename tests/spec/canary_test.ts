@@ -2,57 +2,11 @@
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";
+import { conversation, runAgents, spawn } from "./agents.ts";
+import { CANARIES, found, readTree, spyOnProcesses } from "./canaries.ts";
 import { aliveInGroups, runProgram, withDirectory } from "./harness.ts";
 
 const SERVER = decodeURIComponent(new URL("../fakes/token_server.ts", import.meta.url).pathname);
-
-const CANARIES = {
-  model: "canary-model-3f9a41c7",
-  server: "canary-server-88d2e05b",
-  granted: "canary-granted-51c07e9d",
-  bystander: "canary-bystander-0b6d4412",
-};
-
-/** Which canaries a text holds. */
-function found(text: string): string[] {
-  return Object.entries(CANARIES).filter(([, value]) => text.includes(value)).map(([name]) => name);
-}
-
-/** Every file below a directory, as one text. */
-async function readTree(directory: string): Promise<string> {
-  let text = "";
-  for await (const entry of Deno.readDir(directory)) {
-    const path = `${directory}/${entry.name}`;
-    if (entry.isDirectory) text += await readTree(path);
-    else if (entry.isFile) text += await Deno.readTextFile(path);
-  }
-  return text;
-}
-
-/** The environment that a process was started with; a program reads it, since Deno wants all for it. */
-async function readEnvironment(pid: string): Promise<string> {
-  const { stdout } = await new Deno.Command("cat", {
-    args: [`/proc/${pid}/environ`],
-    stderr: "null",
-  }).output();
-  return new TextDecoder().decode(stdout);
-}
-
-/** Canaries in argv and environment of each process of some groups, by its command line. */
-async function spyOnProcesses(
-  groups: readonly number[],
-): Promise<{ command: string; argv: string[]; environ: string[] }[]> {
-  const { stdout } = await new Deno.Command("ps", { args: ["-eww", "-o", "pid=,pgid=,args="] })
-    .output();
-  const seen = [];
-  for (const line of new TextDecoder().decode(stdout).split("\n")) {
-    const [, pid, group, command] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
-    if (!groups.includes(Number(group))) continue;
-    const environ = await readEnvironment(pid!);
-    seen.push({ command: command!, argv: found(command!), environ: found(environ) });
-  }
-  return seen;
-}
 
 for (const program of programs()) {
   Deno.test({
@@ -204,5 +158,93 @@ for (const program of programs()) {
           await endpoint.shutdown();
         }
       }),
+  });
+}
+
+for (const program of programs()) {
+  Deno.test({
+    name: `secrets (${program.name}): a child is handed those of its own tools, and no other`,
+    ignore: Deno.build.os !== "linux",
+    fn: async () => {
+      let spied: Awaited<ReturnType<typeof spyOnProcesses>> = [];
+      let narrow: string[] = [];
+      await runAgents(program, {
+        script: {
+          token: CANARIES.model,
+          routes: [
+            {
+              when: "NARROW",
+              by: "turn",
+              replies: [
+                { calls: [{ name: "token__tell", arguments: {} }] },
+                { text: `I heard of ${CANARIES.model}.` },
+              ],
+            },
+            {
+              when: "WIDE",
+              by: "turn",
+              replies: [{ calls: [{ name: "token__tell", arguments: {} }] }, { text: "told" }],
+            },
+            {
+              when: "The root.",
+              by: "turn",
+              replies: [
+                {
+                  calls: [
+                    spawn("WIDE"),
+                    spawn(`NARROW, with ${CANARIES.model} in hand`, { tools: [] }),
+                  ],
+                },
+                { text: "both" },
+              ],
+            },
+          ],
+        },
+        files: {
+          token: CANARIES.model,
+          "agentd.json": JSON.stringify({
+            model: { token: "${file:token}" },
+            mcp_servers: {
+              token: {
+                command: Deno.execPath(),
+                args: ["run", "--no-prompt", "--allow-env=SERVER_TOKEN", SERVER],
+                env: { SERVER_TOKEN: "${env:MY_TOKEN}" },
+              },
+            },
+            allow_trifecta: true,
+          }),
+        },
+        env: { MY_TOKEN: CANARIES.server, OTHER_SECRET: CANARIES.bystander },
+        args: ["--config", "agentd.json", "--log-level", "debug", "--log-content"],
+        on: {
+          event: "loop.start",
+          path: "0.2",
+          act: async ({ agents }) => {
+            spied = await spyOnProcesses(agents);
+            narrow = (await spyOnProcesses(agents.slice(-1))).map(({ command }) => command);
+          },
+        },
+      }, async ({ ran, asked, directory }) => {
+        assert.equal(ran.json.status, "completed", ran.stderr);
+        assert.deepEqual(found(JSON.stringify([asked("NARROW"), asked("WIDE")])), []);
+        assert.match(conversation(asked("NARROW")[1]), /invalid/);
+        assert.deepEqual(found(ran.stderr), [], "telemetry, with content");
+        assert.deepEqual(found(ran.stdout), [], "the result");
+        assert.deepEqual(found(await readTree(directory)), [], "records of all three");
+        assert.ok(await Deno.stat(`${directory}/agents/0.2/record.jsonl`));
+        const servers = spied.filter(({ command }) => command.includes("SERVER_TOKEN"));
+        assert.ok(servers.length >= 1, "the root's own server");
+        for (const { command, argv, environ } of spied) {
+          assert.deepEqual(argv, [], command);
+          assert.deepEqual(
+            environ,
+            servers.some((server) => server.command === command) ? ["server"] : [],
+            command,
+          );
+        }
+        assert.equal(narrow.length, 1, `nothing beside the agent itself: ${narrow.join(" | ")}`);
+        assert.ok(narrow[0]!.includes("__agent"));
+      });
+    },
   });
 }
