@@ -36,7 +36,7 @@ async function readEnvironment(pid: string): Promise<string> {
 /** Canaries in argv and environment of each process of some groups, by its command line. */
 export async function spyOnProcesses(
   groups: readonly number[],
-): Promise<{ command: string; argv: string[]; environ: string[] }[]> {
+): Promise<{ group: number; command: string; argv: string[]; environ: string[] }[]> {
   const { stdout } = await new Deno.Command("ps", { args: ["-eww", "-o", "pid=,pgid=,args="] })
     .output();
   const seen = [];
@@ -44,7 +44,12 @@ export async function spyOnProcesses(
     const [, pid, group, command] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
     if (!groups.includes(Number(group))) continue;
     const environ = await readEnvironment(pid!);
-    seen.push({ command: command!, argv: found(command!), environ: found(environ) });
+    seen.push({
+      group: Number(group),
+      command: command!,
+      argv: found(command!),
+      environ: found(environ),
+    });
   }
   return seen;
 }

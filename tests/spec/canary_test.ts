@@ -176,7 +176,7 @@ for (const program of programs()) {
               when: "NARROW",
               by: "turn",
               replies: [
-                { calls: [{ name: "token__tell", arguments: {} }] },
+                { calls: [{ name: "token__tell", arguments: {} }], delayMs: 1_500 },
                 { text: `I heard of ${CANARIES.model}.` },
               ],
             },
@@ -221,7 +221,9 @@ for (const program of programs()) {
           path: "0.2",
           act: async ({ agents }) => {
             spied = await spyOnProcesses(agents);
-            narrow = (await spyOnProcesses(agents.slice(-1))).map(({ command }) => command);
+            narrow = spied.filter(({ group }) => group === agents.at(-1)).map(({ command }) =>
+              command
+            );
           },
         },
       }, async ({ ran, asked, directory }) => {
