@@ -40,18 +40,20 @@ export function loseChildren(state: AgentState): void {
   }
 }
 
-/** Of a result that nobody awaited, what is shown. */
+/** Of a result that nobody awaited, what is shown; and of all that ended in one turn. */
 const SHOWN_CHARS_MAX = 2_000;
+const ALL_SHOWN_CHARS_MAX = 16_000;
 
 /** One line for each subagent that ended. */
 export function childLines(ended: readonly ChildEnd[]): string[] {
+  const charsMax = Math.min(SHOWN_CHARS_MAX, Math.ceil(ALL_SHOWN_CHARS_MAX / ended.length));
   return ended.map(({ childId, path, result }) => {
     const how = result.status ?? `abort ${result.abort}`;
     const value = typeof result.result === "string" ? result.result : JSON.stringify(result.result);
     const said = result.result === null ? result.reason : value;
-    const whole = said.length > SHOWN_CHARS_MAX
+    const whole = said.length > charsMax
       ? ` (cut; subagent_await ${JSON.stringify({ ids: [path] })} gives it whole)`
       : "";
-    return `- ${childId} (${path}) ${how}: ${clip(said, SHOWN_CHARS_MAX)}${whole}`;
+    return `- ${childId} (${path}) ${how}: ${clip(said, charsMax)}${whole}`;
   });
 }
