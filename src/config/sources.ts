@@ -1,6 +1,7 @@
 /** The files of a configuration: agentd.yaml, named or found, and the ecosystem's lists of servers. */
 
 import { CONFIG_FILE_BYTES_MAX } from "../core/config_limits.ts";
+import { CONFIGURATION_NAME } from "../core/config_name.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { FilesPort } from "../ports/files.ts";
 import { isWithin, parentOf, resolvePath } from "../toolserver/paths.ts";
@@ -13,7 +14,7 @@ import { describeFailure } from "./problem.ts";
 import type { LoadInput } from "./reading.ts";
 
 /** What is looked for in the working directory. */
-export const FOUND_NAME = "agentd.yaml";
+export const FOUND_NAME = CONFIGURATION_NAME;
 
 /** A configuration file as it was read. */
 export interface ConfigFile {

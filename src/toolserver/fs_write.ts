@@ -1,11 +1,12 @@
 /** write and edit of the fs server: whole files, in one step. */
 
+import { isConfigurationName } from "../core/config_name.ts";
 import { toHex } from "../core/ids.ts";
 import { EDIT_FILE_BYTES_MAX, PATH_CHARS_MAX, WRITE_BYTES_MAX } from "../core/tool_limits.ts";
 import type { TreeFile } from "../ports/tree.ts";
 import type { FsDeps } from "./fs.ts";
 import { type GrantedPath, requireFile } from "./grant.ts";
-import { join, parentOf } from "./paths.ts";
+import { join, nameOf, parentOf } from "./paths.ts";
 import {
   type Answer,
   type Arguments,
@@ -206,6 +207,10 @@ async function replaceFile(
 ): Promise<{ shown: string; replaced: boolean }> {
   const { grant, tree } = deps;
   const existing = grant.find(requested, "write");
+  // The name as it is asked for, and the one that a link leads to.
+  for (const path of [grant.absolute(requested, "write"), existing?.path]) {
+    if (path !== undefined) requireOthers(path);
+  }
   if (existing !== null) requireWritable(existing);
   if (
     expected !== null &&
@@ -237,6 +242,17 @@ async function replaceFile(
     if (!renamed) tree.remove(temporary);
   }
   return { shown: place.shown, replaced: existing !== null };
+}
+
+/** A later run in that directory would take it for its operator's word, hooks and commands included. */
+function requireOthers(path: string): void {
+  if (!isConfigurationName(nameOf(path))) return;
+  throw new ToolError(
+    `Cannot write ${path}: ${
+      nameOf(path)
+    } is agentd's own configuration, which a later run would ` +
+      "trust. Use another name; only a person changes this file.",
+  );
 }
 
 /** A regular file that its owner did not mark as read-only: replacing it would get around that. */

@@ -39,6 +39,11 @@ export function join(directory: string, name: string): string {
   return directory.endsWith("/") ? directory + name : `${directory}/${name}`;
 }
 
+/** The last part of an absolute path; a root has none. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
 /** The directory above an absolute path; a root is its own. */
 export function parentOf(path: string): string {
   const at = path.lastIndexOf("/");

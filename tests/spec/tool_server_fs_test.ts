@@ -252,6 +252,30 @@ for (const program of [inProcess, ...programs()]) {
   );
 
   Deno.test(
+    name("leaves agentd's own configuration alone, whatever leads to it"),
+    () =>
+      withServer(program, writing, async ({ inside, client }) => {
+        await Deno.mkdir(`${inside}/below`);
+        await Deno.writeTextFile(`${inside}/agentd.yaml`, "notes: false\n");
+        if (posix) await Deno.symlink("agentd.yaml", `${inside}/innocent.txt`);
+        const paths = ["agentd.yaml", "below/agentd.yaml", "new/AGENTD.YML", "agentd.json"];
+        if (posix) paths.push("innocent.txt");
+        for (const path of paths) {
+          assert.match(
+            await client.refused("write", { path, content: "hooks: {}\n" }),
+            /^Cannot write .*agentd's own configuration, which a later run would trust/i,
+          );
+        }
+        const edit = { path: "agentd.yaml", old_text: "false", new_text: "true" };
+        assert.match(await client.refused("edit", edit), /own configuration/);
+        assert.equal(await Deno.readTextFile(`${inside}/agentd.yaml`), "notes: false\n");
+        await assert.rejects(Deno.lstat(`${inside}/new`), Deno.errors.NotFound);
+        assert.match(await client.ok("read", { path: "agentd.yaml" }), /notes: false/);
+        await client.ok("write", { path: "my-agentd.yaml", content: "x" });
+      }),
+  );
+
+  Deno.test(
     name("edits of one file side by side all count"),
     () =>
       withServer(program, writing, async ({ inside, client }) => {
