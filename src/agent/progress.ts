@@ -5,15 +5,17 @@
 
 import { Fnv64, fnv64 } from "../core/hash.ts";
 import { canonicalJson, type JsonObject } from "../core/json.ts";
+import { EVIDENCE_ENTRIES_MAX } from "../core/limits.ts";
+import { RecentCounts } from "../core/recent_counts.ts";
 import type { ActionLine, Verdict } from "./event.ts";
 import { isSuccess, type Observation } from "./observation.ts";
 
 /** What is remembered of a run to judge its turns. */
 export interface Progress {
-  /** Every (call, content) seen, as fingerprint and digest. */
-  evidence: Set<string>;
+  /** Every (call, content) seen, as fingerprint and digest: 1 each. */
+  evidence: RecentCounts;
   /** Attempts of a call since it last brought new content, that one included. */
-  attempts: Map<string, number>;
+  attempts: RecentCounts;
   /** Consecutive turns without new evidence. */
   idle: number;
   /** Consecutive turns without a success. */
@@ -27,8 +29,8 @@ export interface Progress {
 /** No evidence yet. */
 export function emptyProgress(): Progress {
   return {
-    evidence: new Set(),
-    attempts: new Map(),
+    evidence: new RecentCounts(EVIDENCE_ENTRIES_MAX),
+    attempts: new RecentCounts(EVIDENCE_ENTRIES_MAX),
     idle: 0,
     failing: 0,
     attemptsHigh: 0,
@@ -47,7 +49,7 @@ export function callFingerprint(tool: string, args: JsonObject): string {
  */
 export function countAttempt(progress: Progress, fingerprint: string, poll: boolean): number {
   if (poll) return 1;
-  const attempts = (progress.attempts.get(fingerprint) ?? 0) + 1;
+  const attempts = progress.attempts.get(fingerprint) + 1;
   progress.attempts.set(fingerprint, attempts);
   progress.attemptsHigh = Math.max(progress.attemptsHigh, attempts);
   return attempts;
@@ -59,9 +61,9 @@ export function countAttempt(progress: Progress, fingerprint: string, poll: bool
  */
 export function noteEvidence(progress: Progress, fingerprint: string, digest: string): boolean {
   const key = `${fingerprint}:${digest.slice(0, 32)}`;
-  if (progress.evidence.has(key)) return false;
-  progress.evidence.add(key);
-  if (progress.attempts.has(fingerprint)) progress.attempts.set(fingerprint, 1);
+  if (progress.evidence.get(key) > 0) return false;
+  progress.evidence.set(key, 1);
+  if (progress.attempts.get(fingerprint) > 0) progress.attempts.set(fingerprint, 1);
   return true;
 }
 

@@ -196,6 +196,8 @@ export const HEALTH_INTERVAL_MS = 5_000;
 export const COMMANDS_AT_ONCE_MAX = 16;
 /** URIs that one run or delivery is told of; the rest comes with the next. */
 export const DELIVERY_URIS_MAX = 256;
+/** Pieces of evidence, and calls with their attempts, that one agent remembers at the least. */
+export const EVIDENCE_ENTRIES_MAX = 32_768;
 /** The notes of one agent. */
 export const NOTES_BYTES_MAX = 256 * 1024;
 /** Of a subagent's order: everything in words, and its seeds. */
