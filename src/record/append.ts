@@ -13,8 +13,11 @@ import type { ClockPort } from "../ports/clock.ts";
 import type { AppendHandle, FileFailure, FilesPort, ReadHandle } from "../ports/files.ts";
 import type { Durability } from "../wire/payload.ts";
 import { CHAIN_START, RECORD_VERSION, type RecordLine } from "../wire/record.ts";
+import { type RecordFailure, recordFailure } from "./failure.ts";
 import { maskDeep } from "./mask.ts";
-import { describeFault, readRecord, type RecordFault } from "./read.ts";
+import { describeFault, readRecord } from "./read.ts";
+
+export { RECORD_FULL, type RecordFailure, recordFailure } from "./failure.ts";
 
 /** The record's name inside an agent's directory. */
 export const RECORD_FILE = "record.jsonl";
@@ -25,14 +28,6 @@ const BUFFER_KEPT_BYTES_MAX = 1024 * 1024;
 
 /** Above it a line is measured before room is made for it, instead of reserving thrice its length. */
 const LONG_LINE_CHARS = 256 * 1024;
-
-/** Why a record cannot be opened or written. `full`: the disk is, or the quota. */
-export interface RecordFailure {
-  class: "exists" | "missing" | "corrupt" | "full" | "denied" | "other";
-  message: string;
-  /** Set for `corrupt`. */
-  fault?: RecordFault;
-}
 
 /** What {@link openRecord} needs. */
 export interface RecordDeps {
@@ -372,26 +367,6 @@ export function readFully(
     done += read.value;
   }
   return success(undefined);
-}
-
-/** How the failure of a record on a full disk begins. */
-export const RECORD_FULL = "Cannot write the record: no space left";
-
-/** A record's failure from a file's. */
-export function recordFailure(failure: FileFailure): RecordFailure {
-  const message = failure.class === "full"
-    ? `${RECORD_FULL} (${failure.message})`
-    : `Cannot use the record: ${failure.message}`;
-  switch (failure.class) {
-    case "exists":
-    case "full":
-    case "denied":
-      return { class: failure.class, message };
-    case "not_found":
-      return { class: "missing", message };
-    default:
-      return { class: "other", message };
-  }
 }
 
 function parseOwn(bytes: Uint8Array, seq: number): Outcome<RecordLine, RecordFailure> {
