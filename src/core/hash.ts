@@ -35,7 +35,24 @@ export class Fnv64 {
 
   /** Feeds the UTF-8 bytes of a text. */
   write(text: string): this {
-    return this.writeBytes(encoder.encode(text));
+    let high = this.#high | 0;
+    let upper = this.#low >>> 16;
+    let lower = this.#low & 0xffff;
+    let ascii = 0;
+    // Nearly every text is ASCII, whose units are its bytes: nothing is encoded then.
+    for (; ascii < text.length; ascii++) {
+      const unit = text.charCodeAt(ascii);
+      if (unit > 127) break;
+      lower ^= unit;
+      const product = Math.imul(lower, 0x1b3);
+      const carried = Math.imul(upper, 0x1b3) + (product >>> 16);
+      high = (Math.imul(high, 0x1b3) + (((upper << 16) | lower) << 8) + (carried >>> 16)) | 0;
+      lower = product & 0xffff;
+      upper = carried & 0xffff;
+    }
+    this.#high = high >>> 0;
+    this.#low = ((upper << 16) | lower) >>> 0;
+    return ascii === text.length ? this : this.writeBytes(encoder.encode(text.slice(ascii)));
   }
 
   /** The digest so far: 16 lower-case hexadecimal digits. */

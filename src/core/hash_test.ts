@@ -36,3 +36,21 @@ Deno.test("chain: depends on the previous link and on the text", () => {
   assert.notEqual(chain("a", "x"), chain("a", "y"));
   assert.equal(chain("a", "x"), fnv64("a\nx"));
 });
+
+Deno.test("Fnv64.write: a text is its UTF-8 bytes, wherever its first other character stands", () => {
+  const encoder = new TextEncoder();
+  fc.assert(fc.property(
+    fc.array(fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constant("\ud83c")), {
+      maxLength: 4,
+    }),
+    (texts) => {
+      const asText = new Fnv64();
+      const asBytes = new Fnv64();
+      for (const text of texts) {
+        asText.write(text);
+        asBytes.writeBytes(encoder.encode(text));
+      }
+      assert.equal(asText.hex(), asBytes.hex());
+    },
+  ));
+});
