@@ -6,6 +6,7 @@
  * its other entries beside its own main module by the same relative paths, in both forms.
  */
 
+import { REFUSED_MODULES } from "../src/wire/permissions.ts";
 import { findCompiler, run } from "./denort.ts";
 
 /** Modules that are started on their own: the program, and what it runs in Workers. */
@@ -81,7 +82,7 @@ export async function compile(
   // Its own configuration, so that nothing of this project's (lock file, lint, tests) is embedded.
   await Deno.writeTextFile(
     `${directory}/deno.json`,
-    JSON.stringify({ unstable: ["worker-options", "net"] }) + "\n",
+    JSON.stringify({ unstable: ["worker-options", "net"], imports: importMap(files) }) + "\n",
   );
   const included = files.filter((file) => file !== "main.js").flatMap((
     file,
@@ -103,6 +104,15 @@ export async function compile(
     env: compiler.denort === null ? {} : { DENORT_BIN: compiler.denort },
   });
   return compiler.origin;
+}
+
+/**
+ * Every file of the program leads to itself, and every other to nowhere: the module loader of a
+ * compiled program falls back to the disk, and asks for no read permission there.
+ */
+export function importMap(files: readonly string[]): Record<string, string> {
+  const own = ["main.js", ...files].map((file) => [`./${file}`, `./${file}`]);
+  return Object.fromEntries([...own, ["file:///", REFUSED_MODULES]]);
 }
 
 async function listFiles(directory: string, prefix: string): Promise<string[]> {

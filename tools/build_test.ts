@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bundle } from "./build.ts";
+import { bundle, importMap } from "./build.ts";
 
 Deno.test("bundle: keeps each entry where it stands, and shares what they share", async () => {
   const root = await Deno.makeTempDir();
@@ -33,6 +33,37 @@ Deno.test("bundle: keeps each entry where it stands, and shares what they share"
 
     await Deno.writeTextFile(`${root}/main.ts`, `import "./nowhere.ts";\n`);
     await assert.rejects(bundle(root, made), /nowhere/);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
+Deno.test("importMap: what is of the program leads to itself, all else on the disk to nowhere", async () => {
+  const root = await Deno.realPath(await Deno.makeTempDir());
+  try {
+    const outside = `file://${root}/outside.js`;
+    await Deno.writeTextFile(`${root}/outside.js`, "export const secret = 'secret';\n");
+    await Deno.mkdir(`${root}/program/src`, { recursive: true });
+    await Deno.writeTextFile(`${root}/program/src/own.js`, "export const own = 'own';\n");
+    await Deno.writeTextFile(
+      `${root}/program/main.js`,
+      "const at = (path) => String(path);\n" +
+        'console.log((await import(at("./src/own.js"))).own);\n' +
+        `await import(at(${
+          JSON.stringify(outside)
+        })).catch((error) => console.log(error.message));\n`,
+    );
+    await Deno.writeTextFile(
+      `${root}/program/deno.json`,
+      JSON.stringify({ imports: importMap(["src/own.js"]) }),
+    );
+    const { stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-read", `${root}/program/main.js`],
+      stdin: "null",
+    }).output();
+    const [own, refused] = new TextDecoder().decode(stdout).split("\n");
+    assert.equal(own, "own");
+    assert.match(refused!, /refused:\//);
   } finally {
     await Deno.remove(root, { recursive: true });
   }

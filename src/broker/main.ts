@@ -14,7 +14,7 @@ import type { FromAgent, ToAgent } from "../wire/control.ts";
 import { cleanEnvironment } from "../wire/environment.ts";
 import { encodeFrame, FrameWriter, readLines } from "../wire/frame_stream.ts";
 import type { AgentPayload } from "../wire/payload.ts";
-import { workerPermissions } from "../wire/permissions.ts";
+import { isDenial, workerPermissions } from "../wire/permissions.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import type { ToWorker } from "../wire/worker.ts";
 import { Desk } from "./desk.ts";
@@ -166,8 +166,7 @@ class Broker {
   #workerFailed(message: string): void {
     const { vault, telemetry } = this.#agent!;
     const masked = clip(vault.mask(message), STDERR_LINE_BYTES_MAX);
-    // Deno's own words for what its permissions refuse.
-    if (/NotCapable|Requires .* access|Can't escalate parent thread permissions/.test(masked)) {
+    if (isDenial(masked)) {
       telemetry.emit("permission.denied", { message: masked }, "error");
     }
     telemetry.emit("loop.error", { err: { type: "worker", message: masked } }, "error");

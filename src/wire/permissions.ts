@@ -29,6 +29,17 @@ export const NO_PERMISSIONS: Readonly<PermissionSet> = {
   import: false,
 };
 
+/** Where the compiled program looks for modules that are not its own: nowhere. */
+export const REFUSED_MODULES = "refused:/";
+
+/** Whether a message is of what Deno's permissions, or the compiled program's module map, refuse. */
+export function isDenial(message: string): boolean {
+  return /NotCapable|Requires [a-z]+ access|Can't escalate parent thread permissions/.test(
+    message,
+  ) ||
+    message.includes(`Module not found: ${REFUSED_MODULES}`);
+}
+
 /**
  * The `--allow-…` flags of a set, those of empty kinds left out. `code` is added to what may be
  * read. A comma in a path is doubled, as Deno's flag syntax has it.

@@ -84,6 +84,12 @@ export const ESCAPES: Record<string, Attempt> = {
     const specifier = `file://${secretFile}.json`;
     return (await import(specifier, { with: { type: "json" } })).default;
   },
+  "import a file outside by way of its own place": ({ secretFile }) =>
+    load(new URL(`${"../".repeat(20)}${secretFile.slice(1)}`, import.meta.url).href),
+  "import a file outside through a module of data": ({ secretFile }) =>
+    load(`data:text/javascript,${encodeURIComponent(`export * from "file://${secretFile}.js"`)}`),
+  "import a file outside in a nested Worker": ({ secretFile }) =>
+    nested("none", `postMessage((await import(String("file://${secretFile}.js"))).secret)`)(),
   "escalate by a nested Worker": nested(
     { read: true },
     "postMessage(Deno.readTextFileSync('/etc/passwd'))",
