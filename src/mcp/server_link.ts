@@ -15,11 +15,11 @@ import {
   startTimeoutMessage,
 } from "./connection.ts";
 import { finalFault } from "./failure.ts";
-import { hasSoundHeaders } from "./header_schema.ts";
 import { HttpTransport } from "./http.ts";
 import { exitOf, LinkLog } from "./link_log.ts";
 import { type Listing, readList } from "./listing.ts";
-import { type ListedTool, readResource, readTool } from "./metadata.ts";
+import { type ListedTool, readResource } from "./metadata.ts";
+import { readTools } from "./listed_tools.ts";
 import { type SubscriptionEvents, Subscriptions } from "./subscriptions.ts";
 import { pause, TimeLimit, unlessAborted } from "./timing.ts";
 
@@ -68,6 +68,8 @@ export class ServerLink {
   #restarts = 0;
   #toolsStale = false;
   #resourcesStale = false;
+  /** The last listing of what changed failed: the next change is told again. */
+  #listFailed = false;
   #refreshing: Promise<void> | null = null;
   #refreshAfterMs = 0;
 
@@ -78,13 +80,15 @@ export class ServerLink {
     this.#log = new LinkLog(deps.telemetry, settings);
     this.#subscriptions = new Subscriptions(deps, {
       toolsChanged: () => {
-        // Until it is listed anew, one change is as good as a thousand.
-        if (!this.#toolsStale) this.#events.toolsChanged();
+        // Until it is listed anew, one change is as good as a thousand; unless listing failed.
+        if (!this.#toolsStale || this.#listFailed) this.#events.toolsChanged();
         this.#toolsStale = true;
+        this.#listFailed = false;
       },
       resourcesChanged: () => {
-        if (!this.#resourcesStale) this.#events.resourcesChanged();
+        if (!this.#resourcesStale || this.#listFailed) this.#events.resourcesChanged();
         this.#resourcesStale = true;
+        this.#listFailed = false;
       },
       resourceUpdated: (uri) => this.#events.resourceUpdated(uri),
     }, this.#life.signal);
@@ -159,6 +163,7 @@ export class ServerLink {
     try {
       await this.#list(connection, limit.signal, this.#toolsStale, this.#resourcesStale);
     } catch {
+      this.#listFailed = true;
       this.#refreshAfterMs = clock.monotonicMs() + REFRESH_RETRY_MS;
     } finally {
       limit.clear();
@@ -284,6 +289,7 @@ export class ServerLink {
     const read = (method: string, key: string, max: number): Promise<Listing> =>
       readList((params) => connection.request(method, params, signal), key, max);
     const none: Listing = { items: [], cut: null };
+    let unlisted = false;
     const orNone = (listing: Promise<Listing>): Promise<Listing> => listing.catch(() => none);
     // What changes while it is listed is stale again, not forgotten.
     if (tools) this.#toolsStale = false;
@@ -293,13 +299,23 @@ export class ServerLink {
       const [toolList, resourceList, templateList] = await Promise.all([
         tools && connection.can("tools") ? read("tools/list", "tools", TOOLS_MAX) : none,
         // A server whose resources cannot be listed still has its tools.
-        wanted ? orNone(read("resources/list", "resources", RESOURCES_MAX)) : none,
+        wanted
+          ? read("resources/list", "resources", RESOURCES_MAX).catch(() => {
+            unlisted = true;
+            return none;
+          })
+          : none,
         wanted
           ? orNone(read("resources/templates/list", "resourceTemplates", RESOURCES_MAX))
           : none,
       ]);
       if (tools) this.#takeTools(toolList, mirrorsHeaders(connection));
-      if (resources) this.#takeResources(resourceList, templateList);
+      // What cannot be listed anew stays as it was, and is asked for again at the next change.
+      if (resources && unlisted && this.resources.length > 0) {
+        this.#resourcesStale = true;
+        this.#listFailed = true;
+        this.#refreshAfterMs = this.#deps.clock.monotonicMs() + REFRESH_RETRY_MS;
+      } else if (resources) this.#takeResources(resourceList, templateList);
     } catch (error) {
       if (tools) this.#toolsStale = true;
       if (resources) this.#resourcesStale = true;
@@ -308,18 +324,8 @@ export class ServerLink {
   }
 
   #takeTools(listing: Listing, mirrors: boolean): void {
-    const tools = new Map<string, ListedTool>();
-    for (const raw of listing.items) {
-      const tool = readTool(raw);
-      if ("why" in tool) this.#log.leftOut(tool.name, tool.why);
-      else if (mirrors && tool.mirrorsHeaders && !hasSoundHeaders(tool.inputSchema)) {
-        this.#log.leftOut(tool.remoteName, "its x-mcp-header declarations break the protocol");
-      } else if (tools.has(tool.remoteName)) {
-        this.#log.leftOut(tool.remoteName, "it is listed twice");
-      } else tools.set(tool.remoteName, tool);
-    }
+    this.tools = readTools(listing.items, mirrors, (name, why) => this.#log.leftOut(name, why));
     this.#log.cut("tools", listing);
-    this.tools = [...tools.values()];
     this.toolsVersion++;
   }
 
