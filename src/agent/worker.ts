@@ -21,6 +21,7 @@ import { failedResult } from "../wire/result.ts";
 import { guardWorker } from "../sys/worker_guard.ts";
 import { createTelemetry } from "../wire/telemetry_writer.ts";
 import type { FromWorker, ToWorker } from "../wire/worker.ts";
+import { Denials } from "./denials.ts";
 import { BrokerLink } from "./link.ts";
 import { Session } from "./session.ts";
 
@@ -64,13 +65,14 @@ scope.post({ type: "up" });
 function openSession(payload: AgentPayload, secrets: Record<string, string>): Session {
   const vault = Vault.from(secrets);
   const telemetry = loopTelemetry(payload, vault);
+  const denials = new Denials(telemetry);
   const tools = createToolHost({
     servers: payload.servers,
     tools: payload.tools,
     identity: payload.identity,
     vault,
     openServer: (name, signal) => link.openServer(name, signal),
-    fetch: systemFetch,
+    fetch: denials.fetch(systemFetch),
     clock: systemClock,
     random: systemRandom,
     telemetry,
@@ -92,7 +94,7 @@ function openSession(payload: AgentPayload, secrets: Record<string, string>): Se
     model,
     tools,
     broker: link,
-    files: systemFiles,
+    files: denials.files(systemFiles),
     clock: systemClock,
     random: systemRandom,
     digest: systemDigest,
