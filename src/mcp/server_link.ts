@@ -290,24 +290,20 @@ export class ServerLink {
       readList((params) => connection.request(method, params, signal), key, max);
     const none: Listing = { items: [], cut: null };
     let unlisted = false;
-    const orNone = (listing: Promise<Listing>): Promise<Listing> => listing.catch(() => none);
+    const wanted = resources && connection.can("resources");
     // What changes while it is listed is stale again, not forgotten.
     if (tools) this.#toolsStale = false;
     if (resources) this.#resourcesStale = false;
-    const wanted = resources && connection.can("resources");
     try {
       const [toolList, resourceList, templateList] = await Promise.all([
         tools && connection.can("tools") ? read("tools/list", "tools", TOOLS_MAX) : none,
         // A server whose resources cannot be listed still has its tools.
-        wanted
-          ? read("resources/list", "resources", RESOURCES_MAX).catch(() => {
-            unlisted = true;
-            return none;
-          })
-          : none,
-        wanted
-          ? orNone(read("resources/templates/list", "resourceTemplates", RESOURCES_MAX))
-          : none,
+        !wanted ? none : read("resources/list", "resources", RESOURCES_MAX).catch(() => {
+          unlisted = true;
+          return none;
+        }),
+        !wanted ? none : read("resources/templates/list", "resourceTemplates", RESOURCES_MAX)
+          .catch(() => none),
       ]);
       if (tools) this.#takeTools(toolList, mirrorsHeaders(connection));
       // What cannot be listed anew stays as it was, and is asked for again at the next change.
