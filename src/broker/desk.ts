@@ -114,7 +114,7 @@ export class Desk {
     const check = this.#deps.payload.task.checks[index];
     const end: CommandEnd = check
       ? await this.#run(id, check.command, check.timeoutMs, CHECK_OUTPUT_BYTES_MAX, null)
-      : notRun(`no check ${index}`);
+      : this.#undeclared(`check ${index}`);
     const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
     this.#deps.toWorker({ type: "command_ended", id, outcome });
   }
@@ -131,7 +131,7 @@ export class Desk {
         null,
         false,
       )
-      : notRun(`no required path ${index}`);
+      : this.#undeclared(`required path ${index}`);
     const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
     this.#deps.toWorker({ type: "command_ended", id, outcome });
   }
@@ -148,8 +148,14 @@ export class Desk {
         HOOK_OUTPUT_BYTES_MAX,
         JSON.stringify(message.input),
       )
-      : notRun(`no hook ${event} ${index}`);
+      : this.#undeclared(`hook ${event} ${index}`);
     this.#deps.toWorker({ type: "hook_ended", id, outcome: hookOutcome(end) });
+  }
+
+  /** What the operator did not declare is not run; that it was asked for is told. */
+  #undeclared(what: string): CommandEnd {
+    this.#deps.telemetry.emit("permission.denied", { kind: "run", target: what }, "error");
+    return notRun(`no ${what}`);
   }
 
   async #run(

@@ -66,9 +66,11 @@ export class Servers {
 
   /** Starts a server by name; the port returned is the Worker's end. */
   async open(name: string): Promise<Outcome<{ pid: number; port: MessagePort }, OpenFailure>> {
-    const { payload, process } = this.#deps;
+    const { payload, process, telemetry } = this.#deps;
     const settings = payload.servers.find((server) => server.name === name);
     if (!settings || settings.kind === "http") {
+      // The loop asks for what it was told of only: this is no mistake.
+      telemetry.emit("permission.denied", { kind: "run", target: `server ${name}` }, "error");
       return failed({ message: `Cannot start ${name}: no such stdio server`, stderr: "" });
     }
     const before = this.#running.get(name);

@@ -443,7 +443,13 @@ scenario(
     },
   }),
   nothing,
-  ({ end }) => {
+  ({ end, lines }) => {
+    const denied = lines.filter((line) => line.event === "permission.denied");
+    assert.deepEqual(denied.map((line) => line.target).sort(), [
+      "check -1",
+      "hook constructor 0",
+      "server __proto__",
+    ]);
     // The malformed request is what its supervisor takes it down for.
     assert.equal(end?.status, "crashed");
     assert.match(end!.reason, /request.id is "x"/);
