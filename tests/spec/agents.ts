@@ -36,6 +36,8 @@ export interface AgentsRan {
   of(event: string): Loose[];
   /** Lines of an agent's record. */
   record(path: string): Loose[];
+  /** Runs another command on the same runs and endpoint; what is asked there is seen by `asked`. */
+  again(args: readonly string[]): Promise<Ran>;
 }
 
 /** A call of `subagent_spawn` with a word that routes tell its agent by. */
@@ -73,29 +75,21 @@ export async function runAgents(
     for (const [name, content] of Object.entries(spec.files ?? {})) {
       await Deno.writeTextFile(`${project}/${name}`, content, { mode: 0o600 });
     }
-    const ran = await runProgram(program, {
-      cwd: project,
-      env: spec.env ?? {},
-      args: [
-        "run",
-        "--intelligence",
-        endpoint.url,
-        "--model",
-        "m",
-        "--run-dir",
-        runs,
-        "--run-id",
-        "tree",
-        "--log-format",
-        "json",
-        "--output",
-        "json",
-        ...spec.args ?? [],
-        spec.instruction ?? "The root.",
-      ],
-      on: spec.on,
-    });
-    const requests = await endpoint.completions();
+    const run = (args: readonly string[], on?: RunSpec["on"]) =>
+      runProgram(program, { cwd: project, env: spec.env ?? {}, args, on });
+    const base = [
+      ...["--intelligence", endpoint.url, "--model", "m"],
+      ...["--run-dir", runs, "--log-format", "json", "--output", "json"],
+    ];
+    const ran = await run([
+      "run",
+      ...base,
+      "--run-id",
+      "tree",
+      ...spec.args ?? [],
+      spec.instruction ?? "The root.",
+    ], spec.on);
+    let requests = await endpoint.completions();
     const directory = `${runs}/tree`;
     await check({
       ran,
@@ -104,6 +98,11 @@ export async function runAgents(
       asked: (word) =>
         requests.filter((request) => isAskedBy(request, word)).map(({ body }) => body),
       of: (event) => ran.lines.filter((line) => line.event === event),
+      again: async (args) => {
+        const more = await run([...args, ...base]);
+        requests = await endpoint.completions();
+        return more;
+      },
       record: (path) => {
         const place = path === "0" ? directory : `${directory}/agents/${path}`;
         return Deno.readTextFileSync(`${place}/record.jsonl`).trimEnd().split("\n")

@@ -269,6 +269,41 @@ const CASES: Case[] = [
     },
   },
   {
+    name: "a resumed run is told of the children that it lost, and waits for none of them",
+    script: {
+      routes: [
+        { when: "KID", replies: [{ hang: true }] },
+        {
+          when: ROOT,
+          by: "order",
+          replies: [
+            { calls: [spawn("KID", { disposition: "async" })] },
+            // Long enough to be killed in; the resumed run may get it, if that came sooner.
+            { text: "went on alone", delayMs: 15_000 },
+            { text: "went on alone" },
+          ],
+        },
+      ],
+    },
+    on: {
+      event: "loop.start",
+      path: "0.1",
+      act: ({ agents }) => Deno.kill(agents[0]!, "SIGKILL"),
+    },
+    check: async ({ ran, asked, again }) => {
+      assert.equal(ran.json.status, "crashed", ran.stderr);
+      const resumed = await again(["resume", "tree"]);
+      assert.equal(resumed.json.status, "completed", resumed.stderr);
+      assert.equal(resumed.json.result, "went on alone");
+      assert.match(
+        conversation(asked(ROOT).at(-1)),
+        /Subagents that ended:.*\(0\.1\) cancelled: the run was cut while it ran/,
+      );
+      const replayed = await again(["replay", "tree"]);
+      assert.equal(replayed.code, 0, replayed.stdout + replayed.stderr);
+    },
+  },
+  {
     name: "nobody outlives the deadline of the run",
     args: ["--deadline", "2s"],
     script: {
