@@ -1,6 +1,6 @@
 /** How a stretch of a run begins: fresh, resumed from a record, or by a delivery to a warm session. */
 
-import { emptyCounters } from "./budget.ts";
+import { callCost, emptyCounters } from "./budget.ts";
 import { noteOnLast, pushMessage, startTranscript } from "./context.ts";
 import type { AgentEvent } from "./event.ts";
 import { deliveryText, firstParts } from "./opening.ts";
@@ -37,7 +37,7 @@ export function beginRun(state: AgentState, event: EventOf<"run.started">, out: 
 export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out: Action[]): Next {
   const strategy = resumeStrategy(state);
   abandonTurn(state, out);
-  takeModel(state, event);
+  takeTerms(state, event);
   state.cancel = null;
   state.startedAt = event.at;
   state.last = null;
@@ -58,12 +58,19 @@ export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out:
 }
 
 /** Limits and model as they are now; what an endpoint said of its window still holds. */
-function takeModel(state: AgentState, event: EventOf<"run.resumed">): void {
+function takeTerms(state: AgentState, event: EventOf<"run.resumed">): void {
+  // The instruction and what came with it stand in the first message; the rest is read anew.
+  if (event.task !== undefined) state.task = event.task;
+  state.notes = event.notes ?? state.notes;
+  state.stopHooks = event.stop_hooks ?? state.stopHooks;
+  state.selfTools = event.self_tools ?? state.selfTools;
   const learned = state.markTokens < compactionMark(state) ? state.markTokens : Infinity;
   state.limits = event.limits;
   if (event.model !== undefined) {
     state.model = event.model;
-    if (event.model.prices === null) state.counters.cost = null;
+    const { prices } = event.model;
+    if (prices === null) state.counters.cost = null;
+    else state.counters.cost ??= callCost(state.counters, prices);
     if (event.model.tool_mode === "json" && state.toolMode === "native") useJsonMode(state);
   }
   state.markTokens = Math.min(learned, compactionMark(state));

@@ -101,8 +101,14 @@ export type AgentEvent =
     | {
       type: "run.resumed";
       limits: Limits;
-      /** As it is now; records of earlier versions have none. */
+      /** These are as they are from now on; where the line has none, as they were. */
       model?: ModelFacts;
+      task?: TaskContract;
+      notes?: boolean;
+      stop_hooks?: number;
+      self_tools?: { subagents: boolean; subscribe: boolean };
+      configuration?: JsonObject;
+      working_directory?: string;
       changes: Json;
       program?: string;
       forked?: boolean;

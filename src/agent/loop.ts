@@ -155,13 +155,20 @@ function started(payload: AgentPayload): EventBody {
   return {
     type: "run.started",
     identity: payload.identity,
+    ...terms(payload),
+    warm: payload.start.kind === "warm",
+  };
+}
+
+/** What holds from a start or a resume on. */
+function terms(payload: AgentPayload) {
+  return {
     task: payload.task,
     limits: payload.limits,
     model: modelFacts(payload),
     notes: payload.notes,
     stop_hooks: payload.hooks.on_stop.length,
     self_tools: payload.selfTools,
-    warm: payload.start.kind === "warm",
     configuration: payload.configuration,
     working_directory: payload.workingDirectory,
     program: VERSION,
@@ -187,10 +194,8 @@ function resumed(payload: AgentPayload, state: AgentState): EventBody {
   const { start } = payload;
   return {
     type: "run.resumed",
-    model: modelFacts(payload),
-    limits: payload.limits,
+    ...terms(payload),
     changes,
-    program: VERSION,
     ...(start.kind === "resume" && start.forked ? { forked: true } : {}),
   };
 }

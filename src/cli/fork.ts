@@ -10,7 +10,7 @@ import { EXIT_USAGE } from "./exit_code.ts";
 import { findModel } from "./find_model.ts";
 import type { CliPorts } from "./ports.ts";
 import { findRun, openLook } from "./record_commands.ts";
-import { recordedRun, workIn } from "./resume.ts";
+import { recordedRun, withoutFixed, workIn } from "./resume.ts";
 import { runToEnd } from "./run.ts";
 import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
 
@@ -32,7 +32,12 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
   if (!recorded) return cannot(`Cannot fork run ${place.id}: its record holds no configuration`);
   const there = workIn(ports, place, recorded);
   if (!there) return EXIT_USAGE;
-  const loaded = await loadCommandSettings(there, parsed, "resume", recorded);
+  const loaded = await loadCommandSettings(
+    there,
+    withoutFixed(parsed, ["instruction"]),
+    "resume",
+    recorded,
+  );
   if (!loaded.settings) {
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;

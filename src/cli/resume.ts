@@ -1,6 +1,7 @@
 /** `agentd resume RUN`: goes on under the recorded configuration, with what the flags raise. */
 
 import type { RecordedRun } from "../config/reading.ts";
+import { optionNamed } from "../config/options.ts";
 import { problem } from "../config/problem.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { configurationChanges, planResume, type ResumePlan } from "../record/fork.ts";
@@ -35,7 +36,12 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
   }
   const there = workIn(ports, place, recorded);
   if (!there) return EXIT_USAGE;
-  const loaded = await loadCommandSettings(there, withoutRunId(parsed), "resume", recorded);
+  const loaded = await loadCommandSettings(
+    there,
+    withoutFixed(parsed, ["run_id", "instruction"]),
+    "resume",
+    recorded,
+  );
   if (!loaded.settings) {
     tellProblems(ports, parsed, loaded);
     return EXIT_USAGE;
@@ -57,12 +63,18 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
   return await runToEnd(ports, settings, { kind: "resume" });
 }
 
-/** A resumed run keeps its id: another is a mistake. */
-function withoutRunId(parsed: ParsedArguments): ParsedArguments {
-  const { run_id: given, ...texts } = parsed.texts;
-  if (given === undefined) return parsed;
-  const fault = problem("--run-id", given.at(-1), "a resumed run keeps its id", "leave it out");
-  return { ...parsed, texts, problems: [...parsed.problems, fault] };
+/** What the conversation began with cannot be changed any more, nor the id of what is resumed. */
+export function withoutFixed(parsed: ParsedArguments, fixed: readonly string[]): ParsedArguments {
+  const texts = { ...parsed.texts };
+  const problems = [...parsed.problems];
+  for (const name of fixed) {
+    const given = texts[name];
+    if (given === undefined) continue;
+    delete texts[name];
+    const { flag } = optionNamed(name);
+    problems.push(problem(flag!, given.at(-1), "a run that goes on keeps its own", "leave it out"));
+  }
+  return { ...parsed, texts, problems };
 }
 
 /**

@@ -24,7 +24,7 @@ const NOTES_FILE = "notes.md";
 /** What a record says of a run that may go on. */
 export interface ResumePlan {
   place: RunPlace;
-  /** `run.started`: identity, task, model, configuration as they were recorded. */
+  /** `run.started`: identity, task, model, configuration, as the last resume left them. */
   started: JsonObject;
   /** The limits last in force. */
   limits: JsonObject;
@@ -64,7 +64,8 @@ export async function planResume(
       continue;
     }
     const { line } = item;
-    if (line.type === "run.started") started = line;
+    if (line.type === "run.started") started = { ...line };
+    if (line.type === "run.resumed" && started !== null) takeTerms(started, line);
     if (line.type === "run.started" || line.type === "run.resumed") {
       plan.end = null;
       if (isObject(line.limits)) plan.limits = line.limits;
@@ -80,6 +81,14 @@ export async function planResume(
     return cannot(`it ended ${end.status}, and nothing is left to do`);
   }
   return success({ ...plan, started, openCalls: [...open] });
+}
+
+/** What a resume changed holds for the next one too. */
+function takeTerms(started: JsonObject, resumed: JsonObject): void {
+  for (const name of ["task", "configuration", "working_directory"]) {
+    const value = resumed[name];
+    if (value !== undefined) started[name] = value;
+  }
 }
 
 /** What differs between two effective configurations: one `key: old -> new` each. */
