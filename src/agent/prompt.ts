@@ -8,7 +8,7 @@ import type { Tool } from "../ports/tools.ts";
 import type { Check, TaskContract } from "../wire/payload.ts";
 
 /** What marks the harness's own words in the conversation. */
-const MARK = "[agentd]";
+export const MARK = "[agentd]";
 
 /** A stranger's text that cannot pass for the runtime's. */
 export function withoutMark(text: string): string {

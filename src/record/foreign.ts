@@ -3,9 +3,13 @@
  * chat-completions kind, read into plain turns.
  */
 
+import { MARK } from "../agent/prompt.ts";
 import { isObject, type Json, type JsonObject, parseJson } from "../core/json.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { parseIso } from "../core/time.ts";
+
+/** What came of a call, as far as the format tells; without a result it is `unknown`. */
+export type ForeignClass = "ok" | "error" | "refused" | "invalid" | "unknown";
 
 /** One call of a foreign turn. */
 export interface ForeignCall {
@@ -16,7 +20,7 @@ export interface ForeignCall {
   broken: boolean;
   /** What came back; null where nothing did. */
   result: string | null;
-  isError: boolean;
+  class: ForeignClass;
 }
 
 /** One reply of the model and what came of it. */
@@ -91,9 +95,7 @@ function atifTurns(steps: readonly JsonObject[]): ForeignTurn[] {
           arguments: isObject(call.arguments) ? call.arguments : {},
           broken: !isObject(call.arguments),
           result: content,
-          isError: typeof extra.class === "string"
-            ? extra.class === "error"
-            : looksWrong(content ?? ""),
+          class: content === null ? "unknown" : classOf(extra.class) ?? classOfText(content),
         };
       }),
       tokens: count(metrics.prompt_tokens) + count(metrics.completion_tokens),
@@ -123,8 +125,8 @@ function openaiTurns(messages: readonly JsonObject[]): ForeignTurn[] {
       (message.tool_call_id === undefined || candidate.id === message.tool_call_id)
     );
     if (call === undefined) continue;
-    call.result = contentText(message.content);
-    call.isError = message.is_error === true || looksWrong(call.result);
+    call.result = withoutNotes(contentText(message.content));
+    call.class = message.is_error === true ? "error" : classOfText(call.result);
   }
   return turns;
 }
@@ -145,9 +147,38 @@ function openaiCalls(message: JsonObject): ForeignCall[] {
       arguments: value ?? {},
       broken: value === null,
       result: null,
-      isError: false,
+      class: "unknown",
     };
   });
+}
+
+/** Without agentd's own notes, which ride at the end of a turn's last result and are no content. */
+function withoutNotes(content: string): string {
+  const start = content.indexOf(`\n${MARK} `);
+  return start === -1 ? content : content.slice(0, start);
+}
+
+/** A class as agentd writes it into its exports; null for anything else. */
+function classOf(name: Json | undefined): ForeignClass | null {
+  switch (name) {
+    case "ok":
+    case "truncated":
+    case "partial":
+      return "ok";
+    case "error":
+    case "refused":
+    case "invalid":
+    case "unknown":
+      return name;
+    default:
+      return null;
+  }
+}
+
+/** The class by what is there to read: agentd's own words come first, in brackets. */
+function classOfText(content: string): ForeignClass {
+  const own = /^\[(refused|invalid|unknown)\] /.exec(content)?.[1];
+  return classOf(own) ?? (looksWrong(content) ? "error" : "ok");
 }
 
 /**

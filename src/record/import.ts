@@ -143,9 +143,9 @@ async function judgeOne(
     const fingerprint = callFingerprint(call.name, call.arguments);
     line.attempts = countAttempt(progress, fingerprint, false);
     if (line.attempts > limits.repeatCap) refused++;
-    if (call.result === null) line.class = "unknown";
-    else {
-      line.class = call.isError ? "error" : "ok";
+    line.class = call.class;
+    // The words of a harness are no evidence: only what a tool said is.
+    if (call.class === "ok" || call.class === "error") {
       line.fresh = noteEvidence(progress, fingerprint, content);
     }
   }

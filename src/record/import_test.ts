@@ -112,9 +112,9 @@ Deno.test("judgeForeign: a run of our own, exported either way, is judged as it 
   const directory = await Deno.makeTempDir();
   const script: Script = {
     reply: (step) =>
-      step === 9 ? { text: "Done.", calls: [] } : {
+      step === 14 ? { text: "Done.", calls: [] } : {
         text: "t",
-        calls: [{ tool: "fs/read", arguments: { path: step % 3 === 0 ? "same" : step } }],
+        calls: [{ tool: "fs/read", arguments: { path: step % 2 === 0 ? "same" : step } }],
       },
     observe: (call) => okText(`content of ${call.arguments.path}`),
   };
@@ -125,11 +125,11 @@ Deno.test("judgeForeign: a run of our own, exported either way, is judged as it 
     const own = root!.entries.map((entry) => entry.kind === "turn" && [entry.verdict, entry.delta]);
     for (const exported of [toAtif(agents), toOpenai(agents)]) {
       const result = await judge(exported);
-      // Notes of the harness ride in the last message: what reads them sees other content.
       const judged = result.turns.map((turn) => [turn.verdict, turn.delta]);
-      if (result.format === "atif") assert.deepEqual(judged, own);
-      assert.equal(judged.length, own.length);
-      assert.deepEqual(judged.at(-1), ["answered", 1]);
+      assert.deepEqual(judged, own);
+      // Repeats, notes of the harness about them, and refusals beyond the cap are among them.
+      const verdicts = judged.map(([verdict]) => verdict);
+      assert.ok(verdicts.includes("repeated") && verdicts.includes("refused"));
     }
   } finally {
     await Deno.remove(directory, { recursive: true });
