@@ -102,7 +102,7 @@ function readToken(reading: Reading): SecretText | null {
     );
     return null;
   }
-  return reading.secretText(written, where) ?? null;
+  return reading.headerText(written, where) ?? null;
 }
 
 function readEndpoint(
@@ -154,7 +154,8 @@ function keyOf(reading: Reading, dialect: Dialect): SecretText | null {
   const value = reading.input.env[name];
   if (value === undefined || value === "") return null;
   reading.vault.add(`env:${name}`, value);
-  return [{ secret: `env:${name}` }];
+  const key = [{ secret: `env:${name}` }];
+  return reading.fitsHeader(key, name) ? key : null;
 }
 
 /** `auto`: the provider whose key is set, else what may listen on this machine. */

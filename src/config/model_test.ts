@@ -173,3 +173,34 @@ Deno.test("loadSettings: a price of cached input is that of input where it is no
   });
   assert.deepEqual(settings.model.prices, { input: 3, cachedInput: 3, output: 15 });
 });
+
+Deno.test("loadSettings: what no header can carry is told at once, and not shown", async () => {
+  const url = { intelligence: ["https://a.example/v1"] };
+  const server = (header: string) => ({
+    "agentd.yaml":
+      `mcp_servers: { s: { url: "https://s.example", headers: { x-id: ${header} } } }\n`,
+  });
+  const rows: [given: Surroundings, where: RegExp][] = [
+    [
+      { flags: flags({ ...url, token_file: ["t"] }), files: { t: "pa55\x01word" } },
+      /^--token-file:/,
+    ],
+    [{ flags: flags(url), env: { AGENT_INTELLIGENCE_TOKEN: "pa55word\r" } }, /TOKEN/],
+    [{ flags: flags(url), env: { OPENAI_API_KEY: "pa55word\n" } }, /^OPENAI_API_KEY:/],
+    [{ flags: flags(url), env: { OPENAI_API_KEY: "pa55word\u65e5" } }, /^OPENAI_API_KEY:/],
+    [
+      { flags: flags(url), files: server('"${env:ID}"'), env: { ID: "pa55\nword" } },
+      /^agentd.yaml:1: mcp_servers.s.headers.x-id:/,
+    ],
+    [{ flags: flags(url), files: server('"pa55\\nword"') }, /headers.x-id:/],
+  ];
+  for (const [given, where] of rows) {
+    const { problems } = await load(given);
+    assert.equal(problems.length, 1, String(where));
+    assert.match(problems[0]!, where);
+    assert.match(problems[0]!, /no header can carry/);
+    assert.doesNotMatch(problems[0]!, /pa55/);
+  }
+  const { problems } = await load({ flags: flags(url), env: { OPENAI_API_KEY: "a b\u00e9~" } });
+  assert.deepEqual(problems, []);
+});

@@ -7,7 +7,7 @@ import type { FilesPort } from "../ports/files.ts";
 import type { ServerSettings, TaskContract, ToolSettings } from "../wire/payload.ts";
 import { resolvePath } from "../toolserver/paths.ts";
 import type { Layers } from "./layers.ts";
-import { resolveSecretText } from "./secrets.ts";
+import { isHeaderValue, resolveSecretText } from "./secrets.ts";
 import { parseDurationMs, parseSizeBytes } from "../core/units.ts";
 
 /** What the configuration is loaded for; it decides what must be there. */
@@ -113,6 +113,24 @@ export class Reading {
     if (outcome.ok) return outcome.value;
     this.report(where, undefined, outcome.failure.message, outcome.failure.hint);
     return undefined;
+  }
+
+  /** The same for a text that a header carries. */
+  headerText(text: string, where: string): SecretText | undefined {
+    const parts = this.secretText(text, where);
+    return parts !== undefined && this.fitsHeader(parts, where) ? parts : undefined;
+  }
+
+  /** Whether a header can carry it; else that is reported, and nothing of the value is shown. */
+  fitsHeader(parts: SecretText, where: string): boolean {
+    if (isHeaderValue(this.vault.fill(parts).reveal())) return true;
+    this.report(
+      where,
+      "***",
+      "the value has characters that no header can carry",
+      "look for a line end, a control character, or one beyond Latin-1",
+    );
+    return false;
   }
 }
 

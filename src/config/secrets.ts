@@ -108,6 +108,11 @@ function resolveFile(path: string, sources: SecretSources): Outcome<string, Secr
   return success(`file:${absolute}`);
 }
 
+/** Whether a value can stand in a header (RFC 9110, 5.5): Latin-1 without controls. */
+export function isHeaderValue(text: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(text);
+}
+
 /** Names of variables and headers whose values are credentials, whatever they hold. */
 export function isCredentialName(name: string): boolean {
   return /(^|[_-])(key|token|secret|password|passwd|pwd|credentials?|auth|authorization|cookie|pat|apikey)($|[_-])/i

@@ -293,10 +293,6 @@ function readSecretMap(
       reading.report(where, name, `${JSON.stringify(name)} is no name of ${what}`);
       continue;
     }
-    if (kind === "headers" && /[\r\n\0]/.test(written)) {
-      reading.report(where, "***", "a header's value must be one line");
-      continue;
-    }
     if (written === MASKED && reading.layers.level("mcp", server) === "record") {
       reading.report(
         where,
@@ -310,10 +306,12 @@ function readSecretMap(
       const secret = `literal:mcp_servers.${server}.${kind}.${name}`;
       reading.vault.add(secret, written);
       texts[name] = [{ secret }];
-      continue;
+    } else {
+      const text = reading.secretText(written, where);
+      if (text) texts[name] = text;
     }
-    const text = reading.secretText(written, where);
-    if (text) texts[name] = text;
+    const read = texts[name];
+    if (kind === "headers" && read && !reading.fitsHeader(read, where)) delete texts[name];
   }
   return texts;
 }
