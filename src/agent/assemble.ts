@@ -121,7 +121,9 @@ export function callModel(state: AgentState, out: Action[]): null {
   } else if (next > state.lastStep) {
     return stopRun(state, {
       status: "exhausted_tokens",
-      reason: `${lastBudget(state)}: the last turn was announced and is over: ${state.last}`,
+      reason: `${lastBudget(state)}: the last turn was announced and is over: ${
+        lastReason(state, estimate) ?? state.last
+      }`,
     }, out);
   }
   const request = planRequest(state, "turn");

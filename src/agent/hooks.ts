@@ -225,8 +225,9 @@ function unused(replacement: Json | null, counts: JsonObject | null): string | n
     : "it printed JSON that replaces nothing; it is not used";
 }
 
-/** The text that stands for a result: `{"observation": {"text": …}}`, or the inner object alone. */
+/** The text that stands for a result: `{"observation": {"text": …}}`, or either part of it alone. */
 function textOf(answer: JsonObject): string | undefined {
+  if (typeof answer.observation === "string") return answer.observation;
   const observation = isObject(answer.observation) ? answer.observation : answer;
   return typeof observation.text === "string" ? observation.text : undefined;
 }

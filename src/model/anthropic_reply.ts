@@ -96,7 +96,9 @@ export class AnthropicReply implements ReplyReader {
         this.#ended = true;
         return null;
       default:
-        return isObject(value["error"]) ? reportedError(value) : null;
+        if (isObject(value["error"])) return reportedError(value);
+        // A whole message of a gateway that leaves out what it is.
+        return Array.isArray(value["content"]) ? this.#takeWhole(value) : null;
     }
   }
 

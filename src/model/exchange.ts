@@ -217,11 +217,7 @@ async function readReply(
 ): Promise<Trouble | null> {
   if (reply.body === null) return { kind: "garbled", detail: "the reply has no body" };
   const type = reply.headers.get("content-type") ?? "";
-  let form: "stream" | "whole" | null = /event-stream/i.test(type)
-    ? "stream"
-    : /json/i.test(type)
-    ? "whole"
-    : null;
+  let form = (/event-stream/i.test(type) ? "stream" : null) as "stream" | "whole" | null;
   let trouble: Trouble | null = null;
   const feed = new SseFeed((data) => {
     trouble = takeData(reader, data);
@@ -234,8 +230,7 @@ async function readReply(
   const broken = await readChunks(reply.body, watch, state, (chunk) => {
     if (isOver) return "on";
     bytes += chunk.length;
-    // Servers that send no type: an event begins with a field's name, a completion with a brace.
-    form ??= /^\s*\{/.test(new TextDecoder().decode(chunk.subarray(0, 64))) ? "whole" : "stream";
+    form ??= formOf(type, chunk);
     if (form === "whole") {
       if (bytes > WHOLE_BYTES_MAX) trouble = { kind: "oversized", bytesMax: WHOLE_BYTES_MAX };
       else whole.push(chunk);
@@ -253,12 +248,27 @@ async function readReply(
     return "on";
   });
   if (trouble !== null) return trouble;
-  if (form === "whole") return broken ?? takeWhole(reader, joinText(whole));
+  if (form === "whole") {
+    const text = joinText(whole);
+    if (!EVENT.test(text)) return broken ?? takeWhole(reader, text);
+    // Its first piece did not yet show that it is a stream.
+    isOver = feed.push(new TextEncoder().encode(text));
+  }
   if (!isOver && broken === null) feed.end();
   if (trouble !== null) return trouble;
   if (reader.finished || reader.cut !== null) return null;
   return broken ?? (bytes === 0 ? garbled("") : { kind: "truncated" });
 }
+
+/** Of a body that is not said to be a stream, by its beginning: some servers name another type. */
+function formOf(type: string, chunk: Uint8Array): "stream" | "whole" {
+  const head = new TextDecoder().decode(chunk.subarray(0, 64));
+  if (EVENT.test(head)) return "stream";
+  return /^\s*\{/.test(head) || /json/i.test(type) ? "whole" : "stream";
+}
+
+/** How an event stream begins (HTML standard, 9.2.5): a field, or a comment. */
+const EVENT = /^\s*(?:data|event|id|retry)?:/;
 
 /** Reads a body to its end or until told to stop; what broke it off, if anything did. */
 async function readChunks(

@@ -47,6 +47,10 @@ forBoth("streams in all their forms", async (_dialect, server, open) => {
     { eventDelayMs: 1 },
     { whole: true },
     { keepOpen: true },
+    ...[64, 1].map((splitBytes) => ({
+      splitBytes,
+      headers: { "content-type": "application/json" },
+    })),
   ];
   for (const form of rows) {
     await server.script({ replies: [{ text, calls, ...form }] });
@@ -54,6 +58,18 @@ forBoth("streams in all their forms", async (_dialect, server, open) => {
     assert.deepEqual([reply.text, reply.attempts], [text, 1], JSON.stringify(form));
     assert.deepEqual(JSON.parse(reply.calls[0]!.arguments), { path: "ü" });
   }
+});
+
+forBoth("a whole reply of a gateway that leaves out all it can", async (dialect, server, open) => {
+  const content = [{ type: "text", text: "bare" }];
+  const body = dialect === "openai"
+    ? { choices: [{ message: { content: "bare" } }] }
+    : { content, stop_reason: null };
+  const headers = { "content-type": "application/json" };
+  await server.script({ replies: [{ raw: JSON.stringify(body), headers }] });
+  const reply = await replyOf(open());
+  assert.deepEqual([reply.text, reply.finish, reply.attempts], ["bare", "stop", 1]);
+  assert.equal(reply.usage.estimated, true);
 });
 
 forBoth(

@@ -158,13 +158,15 @@ const CASES: Case[] = [
         `sed 's/555-0199/[one]/' | sed 's/.*"text":"\\(.*\\)"}}$/{"observation":{"text":"\\1"}}/'`,
       "two.sh":
         `tee -a hooks.log | sed 's/555-0123/[two]/' | sed 's/.*"text":"\\(.*\\)"}}$/{"text":"\\1"}/'`,
+      // The shortest form.
+      "three.sh": `sed 's/.*"text":"\\(.*\\)"}}$/{"observation":"\\1"}/' | sed 's/call/ring/'`,
     },
-    hooks: ["after_observation=one.sh", "after_observation=two.sh"],
+    hooks: ["after_observation=one.sh", "after_observation=two.sh", "after_observation=three.sh"],
     more: ({ record, inputs, kept, lastSent, ran }) => {
       assert.equal(inputs[0].observation.class, "ok");
       assert.match(inputs[0].observation.text, /^call \[one\] or 555-0123/);
-      assert.match(observed(record).observation.parts[0].text, /^call \[one\] or \[two\]/);
-      assert.match(lastSent, /call \[one\] or \[two\]/);
+      assert.match(observed(record).observation.parts[0].text, /^ring \[one\] or \[two\]/);
+      assert.match(lastSent, /ring \[one\] or \[two\]/);
       for (const text of [kept, ran.stderr, ran.stdout]) assert.ok(!/555-01/.test(text));
     },
   },
