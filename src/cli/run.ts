@@ -44,5 +44,8 @@ export async function runToEnd(
   const end = await runOnce(named, ports, { start });
   await spans.close();
   if (!end.ok) return handProblem(ports, end.failure);
-  return await handOver(ports, named, end.value, outputFileOf(settings));
+  const code = await handOver(ports, named, end.value, outputFileOf(settings));
+  // Everything is handed over: a signal that comes while the process ends changes nothing of it.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) ports.signals.on(signal, () => {});
+  return code;
 }

@@ -86,8 +86,10 @@ for (const program of programs()) {
         assert.equal(ends.length, 1, at);
         assert.equal(lines.at(-1), ends[0], at);
         const { status } = ends[0];
-        assert.equal(code, status === "completed" ? 0 : 143, `${at}: ${status}, exit ${code}`);
-        assert.ok(status === "completed" || status === "cancelled", `${at}: ${status}`);
+        const exit = `${at}: ${status}, exit ${code}, signal ${signal}`;
+        // Done already, the process may still be ended before it has handed over its result.
+        if (status === "completed") assert.ok(code === 0 || signal === "SIGTERM", exit);
+        else assert.deepEqual([status, code, signal], ["cancelled", 143, null], exit);
         if (i % 4 !== 0) continue;
         await place.agentd(0, "replay", `t${i}`);
         await place.agentd(status === "completed" ? 2 : 0, "resume", `t${i}`);
