@@ -25,14 +25,14 @@ export interface TerminalDeps {
 
 /**
  * Writes `run.ended` for an agent that was killed, unless its record ends with one already. A torn
- * last line is dropped first; a record that does not exist is begun. The line carries
- * `by: "supervisor"`, which tells replay that no decision of the agent is behind it. The agent must
- * be dead by then.
+ * last line is dropped first; a record that does not exist is begun, and what it says cannot be
+ * resumed: it does not hold how the run started. The line carries `by: "supervisor"`, which tells
+ * replay that no decision of the agent is behind it. The agent must be dead by then.
  */
 export function appendTerminal(
   deps: TerminalDeps,
   result: AgentResult,
-): Outcome<"written" | "present", RecordFailure> {
+): Outcome<"written" | "begun" | "present", RecordFailure> {
   const { files } = deps;
   const path = `${deps.directory}/${RECORD_FILE}`;
   const stat = files.stat(path);
@@ -62,10 +62,12 @@ function write(
   path: string,
   tail: RecordTail,
   result: AgentResult,
-): Outcome<"written", RecordFailure> {
+): Outcome<"written" | "begun", RecordFailure> {
   const wallMs = deps.clock.wallMs();
   const lastWallMs = tail.last ? parseIso(tail.last.ts) ?? wallMs : wallMs;
-  const masked = maskDeep({ ...result, by: "supervisor" } as unknown as Json, deps.mask);
+  const resumable = result.resumable && tail.last !== null;
+  const end = { ...result, resumable, by: "supervisor" };
+  const masked = maskDeep(end as unknown as Json, deps.mask);
   const line = JSON.stringify({
     v: RECORD_VERSION,
     seq: (tail.last?.seq ?? 0) + 1,
@@ -85,7 +87,8 @@ function write(
       return failed(recordFailure(written.failure));
     }
     const synced = handle.value.sync();
-    return synced.ok ? success("written") : failed(recordFailure(synced.failure));
+    if (!synced.ok) return failed(recordFailure(synced.failure));
+    return success(tail.last === null ? "begun" : "written");
   } finally {
     handle.value.close();
   }

@@ -56,12 +56,15 @@ Deno.test("appendTerminal: leaves an ended record alone", () =>
 
 Deno.test("appendTerminal: drops a torn line wherever it was cut, and begins a missing record", () =>
   check((deps, path) => {
-    assert.deepEqual(appendTerminal(deps, crashed), { ok: true, value: "written" });
+    assert.deepEqual(appendTerminal(deps, crashed), { ok: true, value: "begun" });
     assert.deepEqual(types(path), ["run.ended"]);
+    // What holds no start cannot be gone on with.
+    const [begun] = [...readRecord(systemFiles, path)];
+    assert.ok(begun?.kind === "line" && begun.line.resumable === false);
     const whole = Deno.readFileSync(path);
     for (let cut = 0; cut < whole.length; cut += 7) {
       Deno.writeFileSync(path, whole.subarray(0, cut));
-      assert.deepEqual(appendTerminal(deps, crashed), { ok: true, value: "written" });
+      assert.deepEqual(appendTerminal(deps, crashed), { ok: true, value: "begun" });
       assert.deepEqual(types(path), ["run.ended"], `cut at ${cut}`);
     }
   }));

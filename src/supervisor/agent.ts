@@ -238,14 +238,14 @@ export class Agent {
       this.#strays.kill();
     }
     const result = resultOf(this.#state, this.progress);
-    this.#recordEnd(result);
-    this.#settled.resolve(result);
+    this.#settled.resolve(this.#recordEnd(result));
   }
 
-  #recordEnd(result: AgentResult): void {
+  /** Sees to the record's last line; the result as it stands there. */
+  #recordEnd(result: AgentResult): AgentResult {
     const { files, clock, telemetry } = this.#deps;
     const own = this.#state.tag === "reaped" && this.#state.result && this.#state.exit.code === 0;
-    if (own || !this.#payload) return;
+    if (own || !this.#payload) return result;
     const { directory } = this.#payload.identity;
     const mask = (text: string) => this.#deps.mask.mask(text);
     const written = appendTerminal({ files, clock, directory, mask }, result);
@@ -254,6 +254,7 @@ export class Agent {
         err: { type: "record", message: written.failure.message },
       }, "error");
     }
+    return written.ok && written.value === "begun" ? { ...result, resumable: false } : result;
   }
 
   #who(): { child_path: string; child_pid: number | null } {

@@ -171,6 +171,19 @@ const CASES: Case[] = [
     },
   },
   {
+    name: "crashed: an agent that is killed at once cannot be resumed, and that is said",
+    script: { replies: [{ hang: true }] },
+    on: { event: "subagent.spawn", act: (started) => Deno.kill(started.agents[0]!, "SIGKILL") },
+    code: 1,
+    status: "crashed",
+    more: async (ran, { runs }) => {
+      const lines = await readOnlyRecord(runs);
+      const started = lines.some((line) => line.type === "run.started");
+      assert.equal(ran.json.resumable, started);
+      assert.equal(lines.at(-1).resumable, started);
+    },
+  },
+  {
     name: "intelligence: refused credentials, within a second, not to be retried",
     script: {
       replies: [{ status: 401, body: { error: { message: "bad key sk-canary-secret" } } }],
