@@ -15,6 +15,9 @@ type Stream = typeof Deno.stdout | typeof Deno.stderr;
 
 const encoder = new TextEncoder();
 const FULL_WAIT_MS = 5;
+/** C0 but tab and the ends of lines, DEL, and C1. */
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g;
 
 class OutputQueue {
   readonly #stream: Stream;
@@ -31,10 +34,10 @@ class OutputQueue {
 
   /** Takes a text whole, or not at all: then false. */
   take(text: string): boolean {
-    const bytes = encoder.encode(text);
     // A person reads a terminal, in step with what the shell prints next.
     this.#isTerminal ??= this.#stream.isTerminal();
-    if (this.#isTerminal) return writeNow(this.#stream, bytes) === "written";
+    if (this.#isTerminal) return writeNow(this.#stream, text) === "written";
+    const bytes = encoder.encode(text);
     if (this.#bytes + bytes.length > this.#bytesMax) return false;
     this.#bytes += bytes.length;
     this.#texts.push(bytes);
@@ -100,8 +103,12 @@ export async function settleOutput(): Promise<boolean> {
   return settled.every((each) => each);
 }
 
-/** Writes all of it and waits for that: whether its reader is gone, or its medium takes no more. */
-export function writeNow(stream: Stream, bytes: Uint8Array): "written" | "unread" | "failed" {
+/**
+ * Writes all of it and waits for that: whether its reader is gone, or its medium takes no more. What
+ * models and tools say does not steer a terminal: there, control characters are shown as such.
+ */
+export function writeNow(stream: Stream, text: string): "written" | "unread" | "failed" {
+  const bytes = encoder.encode(stream.isTerminal() ? text.replace(CONTROLS, "\ufffd") : text);
   try {
     for (let written = 0; written < bytes.length;) {
       try {

@@ -2,8 +2,6 @@ import { failed, success } from "../core/outcome.ts";
 import type { TerminalPort } from "../ports/terminal.ts";
 import { queueStdout, settleOutput, settleStderr, writeNow, writeStderr } from "./output.ts";
 
-const encoder = new TextEncoder();
-
 /** The standard streams of this process. */
 export const systemTerminal: TerminalPort = {
   get stdoutIsTerminal() {
@@ -19,7 +17,7 @@ export const systemTerminal: TerminalPort = {
       return null;
     }
   },
-  writeOut: (text) => writeNow(Deno.stdout, encoder.encode(text)),
+  writeOut: (text) => writeNow(Deno.stdout, text),
   queueOut: queueStdout,
   writeError: writeStderr,
   settleError: settleStderr,

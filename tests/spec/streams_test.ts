@@ -129,6 +129,31 @@ for (const program of programs()) {
     }));
 
   Deno.test({
+    name: `stdout (${program.name}): what a model says does not steer a terminal`,
+    ignore: Deno.build.os !== "linux",
+    fn: () =>
+      withDirectory(async ({ project, runs }) => {
+        const text = "red \x1b[31m and \x1b]0;title\x07, \u009b2J\tand\r\nback\rto é";
+        await using server = await startModelServer({ replies: [{ text }], loop: true });
+        const words = [program.command, ...program.args, "run", "Tell", "--intelligence"];
+        const run = [...words, server.url, "--run-dir", runs, "--quiet"];
+        const shown = await new Deno.Command("script", {
+          args: ["-qec", run.map((word) => `'${word}'`).join(" "), "/dev/null"],
+          cwd: project,
+          stdin: "null",
+        }).output();
+        assert.equal(
+          new TextDecoder().decode(shown.stdout).replaceAll("\r\n", "\n"),
+          "red \ufffd[31m and \ufffd]0;title\ufffd, \ufffd2J\tand\r\nback\ufffdto é\n",
+        );
+        // A pipe gets it as it is.
+        const piped = await new Deno.Command(run[0]!, { args: run.slice(1), cwd: project })
+          .output();
+        assert.equal(new TextDecoder().decode(piped.stdout), text + "\n");
+      }),
+  });
+
+  Deno.test({
     name: `stdout (${program.name}): a result that is not taken is a failure, and says so`,
     ignore: Deno.build.os !== "linux",
     fn: () =>
