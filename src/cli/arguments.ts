@@ -150,9 +150,11 @@ function sortUnknown(
 }
 
 function suggestOption(flag: string, command: Command, options: readonly Option[]): string {
-  const flags = options.flatMap((option) =>
-    option.short ? [option.flag!, option.short] : option.flag!
-  );
+  const flags = [
+    ...options.flatMap((option) => option.short ? [option.flag!, option.short] : option.flag!),
+    "--help",
+    "--version",
+  ];
   const longer = flags.filter((each) => flag.length > 4 && each.startsWith(flag));
   if (longer.length > 1 && longer.length <= SUGGESTED_MAX) {
     return `did you mean one of ${longer.join(", ")}?`;

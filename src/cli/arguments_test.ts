@@ -63,6 +63,8 @@ Deno.test("parseArguments: help and version stand anywhere but in a value", asyn
 Deno.test("parseArguments: every mistake is one line with what would be right", async () => {
   const rows: [argv: string[], lines: string[]][] = [
     [["--max-stepz", "5", "x"], ["--max-stepz: unknown option; did you mean --max-steps?"]],
+    [["--versio"], ["--versio: unknown option; did you mean --version?"]],
+    [["--hepl"], ["--hepl: unknown option; did you mean --help?"]],
     [["--max-stepz=5", "x"], ["--max-stepz: unknown option; did you mean --max-steps?"]],
     [
       ["--log", "x"],
