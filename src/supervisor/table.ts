@@ -127,6 +127,12 @@ const live = {
   timePassed: (state: Live, event: EventOf<"timePassed">): Step => detect(state, event.at),
 } as const;
 
+/**
+ * Pings of all agents fall on the same moments, an interval apart: we wake once for all of them, which
+ * costs a third of waking for each.
+ */
+const nextPing = (at: number): number => (Math.floor(at / PING_INTERVAL_MS) + 1) * PING_INTERVAL_MS;
+
 /** Detectors A, B and C, in this order; then the next ping. */
 function detect(state: Live, at: number): Step {
   const { plan, watch } = state;
@@ -149,7 +155,7 @@ function detect(state: Live, at: number): Step {
         ...watch,
         ping: n,
         unanswered: watch.unanswered + 1,
-        nextPingMs: at + PING_INTERVAL_MS,
+        nextPingMs: nextPing(at),
       },
     },
     [{ type: "sendPing", n }],
@@ -202,7 +208,8 @@ export const TABLE: Table = {
           excused: false,
           ping: 0,
           unanswered: 0,
-          nextPingMs: at + PING_INTERVAL_MS,
+          // While it starts it has better things to do.
+          nextPingMs: nextPing(at + PING_INTERVAL_MS / 2),
         },
       },
       [{ type: "sendStart" }],

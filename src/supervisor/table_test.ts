@@ -229,3 +229,24 @@ Deno.test("stepChild: whatever happens, an agent is settled once, within the lad
     ),
   );
 });
+
+Deno.test("stepChild: agents that started at different moments are pinged at the same ones", () => {
+  const moments = [0, 1, 4_999, 5_000, 7_500].map((at) => {
+    const [state] = stepChild({ tag: "down" }, {
+      type: "spawned",
+      at,
+      plan: { ...plan, startTimeoutMs: 60_000 },
+    });
+    const first = nextMs(state)!;
+    const [pinged, actions] = stepChild(state, { type: "timePassed", at: first + 3 });
+    assert.deepEqual(actions, [{ type: "sendPing", n: 1 }]);
+    return [first, nextMs(pinged)!];
+  });
+  assert.deepEqual(moments, [
+    [5_000, 10_000],
+    [5_000, 10_000],
+    [10_000, 15_000],
+    [10_000, 15_000],
+    [15_000, 20_000],
+  ]);
+});

@@ -69,7 +69,7 @@ export async function readLines(
   bytesMax: number,
   each: (event: LineEvent) => boolean,
 ): Promise<void> {
-  const reader = stream.getReader();
+  const reader = new ChunkReader(stream);
   const splitter = new LineSplitter(bytesMax);
   try {
     for (;;) {
@@ -84,7 +84,49 @@ export async function readLines(
   } catch {
     /* a stream that breaks has ended */
   } finally {
+    await reader.close();
+  }
+}
+
+const CHUNK_BYTES = 16 * 1024;
+
+type Chunk = { done: false; value: Uint8Array } | { done: true; value: undefined };
+
+/**
+ * Reads chunks into one buffer that is used again and again, where a stream can do that: a stream of
+ * the system makes 64 KiB for each read otherwise, and a control channel carries few bytes often.
+ */
+class ChunkReader {
+  readonly #byob: ReadableStreamBYOBReader | null;
+  readonly #plain: ReadableStreamDefaultReader<Uint8Array> | null;
+  #buffer = new Uint8Array(CHUNK_BYTES);
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#byob = byobReaderOf(stream);
+    this.#plain = this.#byob === null ? stream.getReader() : null;
+  }
+
+  /** The next bytes, the caller's own. */
+  async read(): Promise<Chunk> {
+    if (this.#byob === null) return await this.#plain!.read() as Chunk;
+    const { done, value } = await this.#byob.read(this.#buffer);
+    if (done || value === undefined) return { done: true, value: undefined };
+    const bytes = value.slice();
+    this.#buffer = new Uint8Array(value.buffer as ArrayBuffer);
+    return { done: false, value: bytes };
+  }
+
+  async close(): Promise<void> {
+    const reader = this.#byob ?? this.#plain!;
     await reader.cancel().catch(() => {});
     reader.releaseLock();
+  }
+}
+
+function byobReaderOf(stream: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | null {
+  try {
+    return stream.getReader({ mode: "byob" });
+  } catch {
+    return null;
   }
 }

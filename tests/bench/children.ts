@@ -4,12 +4,16 @@ import { type Bench, isOurs, runArguments } from "./bench.ts";
 import { finish, median, type Reading, readTree, type Running, start, sum } from "./measure.ts";
 import { heading, report } from "./report.ts";
 
-const IDLE_MS = 20_000;
+const IDLE_MS = 40_000;
+/** Starting goes on for a while after the last child has asked: compiling, collecting, first looks. */
+const SETTLE_MS = 10_000;
 /** Spawns are admitted in bursts of eight, and two a second after. */
 const BURST = 8;
 const REFILL_MS = 4_500;
 
 const CHILD = "Wait for word";
+/** What each child of a crowd does when the word has come, where its work is measured. */
+const WORK_TURNS = 20;
 
 const spawnCall = (number: number) => ({
   name: "subagent_spawn",
@@ -27,8 +31,11 @@ interface Crowd {
   release(): void;
 }
 
-/** Starts a run whose agent has so many children, all waiting for their model; no tool servers. */
-function startCrowd(bench: Bench, children: number, extra: string[]): Crowd {
+/**
+ * Starts a run whose agent has so many children, all waiting for their model; no tool servers. When
+ * they are let go, each takes so many turns with a call of a self tool, and ends.
+ */
+function startCrowd(bench: Bench, children: number, extra: string[], turns = 0): Crowd {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: waiting, resolve: allWait } = Promise.withResolvers<void>();
   const firstCalls: number[] = [];
@@ -38,10 +45,14 @@ function startCrowd(bench: Bench, children: number, extra: string[]): Crowd {
     calls: 0,
     async say(task, replies) {
       if (task.includes(CHILD)) {
-        firstCalls.push(performance.now() - askedMs);
-        if (firstCalls.length === children) allWait();
-        await released;
-        return { text: "Waited." };
+        if (replies === 0) {
+          firstCalls.push(performance.now() - askedMs);
+          if (firstCalls.length === children) allWait();
+          await released;
+        }
+        return replies < turns
+          ? { calls: [{ name: "subagent_status", arguments: {} }] }
+          : { text: "Waited." };
       }
       if (asked < children) {
         if (replies > 0) await new Promise((resolve) => setTimeout(resolve, REFILL_MS));
@@ -106,6 +117,22 @@ export async function measureChildren(bench: Bench): Promise<void> {
     goal: 1.5,
   });
   for (const count of [8, 32]) await measureCrowd(bench, count);
+  for (const count of [1, 8, 32]) await measureWork(bench, count);
+}
+
+/** What children do side by side: turns of all of them in a second, the endpoint answering at once. */
+async function measureWork(bench: Bench, count: number): Promise<void> {
+  const crowd = startCrowd(bench, count, ["--deadline", "30m"], WORK_TURNS);
+  await crowd.waiting;
+  const startedMs = performance.now();
+  crowd.release();
+  await finish(crowd.running);
+  const seconds = (performance.now() - startedMs) / 1000;
+  report({
+    what: `${count} children at work, their ends included`,
+    value: count * (WORK_TURNS + 1) / seconds,
+    unit: "turns/s",
+  });
 }
 
 async function measureCrowd(bench: Bench, count: number): Promise<void> {
@@ -116,6 +143,7 @@ async function measureCrowd(bench: Bench, count: number): Promise<void> {
     value: Math.max(...crowd.firstCalls),
     unit: "ms",
   });
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const before = await readTree(crowd.running.pid);
   await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   const after = await readTree(crowd.running.pid);
