@@ -36,6 +36,14 @@ function scenario(
   posixTest(name, test, ignore);
 }
 
+/** Waits until a process with this text in its command line is there, ten seconds at most. */
+async function untilLiving(text: string): Promise<void> {
+  const untilMs = performance.now() + 10_000;
+  while ((await living(text)).length === 0) {
+    assert.ok(performance.now() < untilMs, `nothing has ${text} in its command line`);
+  }
+}
+
 const nothing = () => Promise.resolve();
 const agentPid = async (run: Supervised) =>
   (await run.seen((line) => line.event === "subagent.spawn")).child_pid as number;
@@ -248,7 +256,7 @@ scenario(
   async (run, directory) => {
     const pid = await agentPid(run);
     await agentReady(run);
-    while ((await living(`ignore_term.sh ${directory}`)).length === 0);
+    await untilLiving(`ignore_term.sh ${directory}`);
     Deno.kill(pid, "SIGSTOP");
     run.signal("SIGKILL");
   },
@@ -325,12 +333,18 @@ scenario(
   (directory) => ({
     script: { do: "ask", steps: [{ type: "open_server", server: "boxed", until: 1e9 }] },
     settings: servers(
-      server("boxed", "sh", [`${HOSTILE}leave_group.sh`, directory], { sandbox: "bwrap" }),
+      // As a text: the box has a /tmp of its own, and this project may stand in /tmp.
+      server(
+        "boxed",
+        "sh",
+        ["-c", Deno.readTextFileSync(`${HOSTILE}leave_group.sh`), "sh", directory],
+        { sandbox: "bwrap" },
+      ),
     ),
   }),
   async (run, directory) => {
     const pid = await agentPid(run);
-    while ((await living(`stray-of-${directory}`)).length === 0);
+    await untilLiving(`stray-of-${directory}`);
     Deno.kill(-pid, "SIGKILL");
   },
   ({ end }) => assert.equal(end?.status, "crashed"),
