@@ -94,6 +94,10 @@ export const LIST_PAGES_MAX = 100;
 /** The resource catalogue in the context. */
 export const CATALOGUE_BYTES_MAX = 4 * 1024;
 export const RESOURCES_MAX = 10_000;
+/** What an agent says of its own end beside its result. */
+export const RESULT_REASON_CHARS_MAX = 8_000;
+/** Checks and artifacts of one result. */
+export const RESULT_ITEMS_MAX = 1_000;
 /** A result value above this is handed over as a reference to an artifact. */
 export const INLINE_RESULT_BYTES_MAX = 8 * 1024;
 export const INSTRUCTION_BYTES_MAX = 1024 * 1024;
@@ -146,6 +150,9 @@ export const KILL_RUNG_MS = 1_000;
 /** Frames of one agent: what it may send in a burst, and what refills per second. */
 export const FRAMES_BURST_MAX = 2_000;
 export const FRAMES_PER_SECOND_MAX = 200;
+/** The same in characters: parsing what a liar sends must not keep the supervisor from the others. */
+export const FRAME_CHARS_BURST_MAX = 4 * FRAME_BYTES_MAX;
+export const FRAME_CHARS_PER_SECOND_MAX = FRAME_BYTES_MAX / 2;
 /** Frames waiting to be written to one process. */
 export const FRAME_QUEUE_BYTES_MAX = 4 * FRAME_BYTES_MAX;
 /** How often the supervisor looks at the process table for resident sizes. */

@@ -8,6 +8,7 @@ import type { Artifacts } from "../record/artifacts.ts";
 import type { BrokerPort } from "../ports/broker.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { ChildEnd } from "../wire/control.ts";
+import { fitLines } from "./paging.ts";
 import { domainError, refuse, type SelfToolAnswer, text, wordsOf } from "./answer.ts";
 
 /** What {@link Children} needs. */
@@ -82,10 +83,12 @@ export class Children {
     return reply.ok ? text(JSON.stringify(reply.value)) : refuse(wordsOf(reply.value));
   }
 
+  /** Waits for all that are named; where not all are over in time, shows as much as there is room for. */
   async await(
     args: JsonObject,
     signal: AbortSignal,
     timeoutMs: number | null,
+    showBytesMax: number,
   ): Promise<SelfToolAnswer> {
     const wanted = this.#named(args);
     if (typeof wanted === "string") return domainError(wanted);
@@ -93,13 +96,20 @@ export class Children {
     const over = wanted.filter((child) => child.end !== null);
     const missing = wanted.filter((child) => child.end === null);
     if (missing.length === 0) return this.#distil(over);
-    const parts = over.map((child) => ({ type: "text" as const, text: this.#line(child) }));
+    const kept = fitLines(over.map((child) => this.#line(child)), showBytesMax);
+    const shown = over.slice(0, kept.length);
+    const left = over.slice(kept.length);
+    for (const child of left) child.told = false;
+    const names = (children: readonly Child[]) => children.map((child) => child.id).join(", ");
     return {
       observation: {
         class: "partial",
-        done: over.map((child) => child.id).join(", ") || "none",
-        missing: `still running: ${missing.map((child) => child.id).join(", ")}`,
-        parts,
+        done: names(shown) || "none",
+        missing: [
+          `still running: ${names(missing)}`,
+          ...(left.length > 0 ? [`over, but no room here: ${names(left)}`] : []),
+        ].join("; "),
+        parts: kept.map((text) => ({ type: "text" as const, text })),
         excerpt: null,
       },
     };

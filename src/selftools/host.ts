@@ -73,7 +73,7 @@ export class SelfToolHost {
       case "subagent_status":
         return await this.children.status(args);
       case "subagent_await":
-        return await this.#await(args, signal);
+        return await this.#await(args, signal, showBytesMax);
       case "subagent_cancel":
         return await this.children.cancel(args);
       case "subscribe":
@@ -84,12 +84,16 @@ export class SelfToolHost {
     }
   }
 
-  async #await(args: JsonObject, signal: AbortSignal): Promise<SelfToolAnswer> {
+  async #await(
+    args: JsonObject,
+    signal: AbortSignal,
+    showBytesMax: number,
+  ): Promise<SelfToolAnswer> {
     const timeoutMs = typeof args.timeout === "string" ? parseDurationMs(args.timeout) : null;
     if (timeoutMs === undefined) {
       return domainError(`timeout must be a duration such as 30s or 5m, not ${args.timeout}`);
     }
-    return await this.children.await(args, signal, timeoutMs);
+    return await this.children.await(args, signal, timeoutMs, showBytesMax);
   }
 
   /** A subagent of this agent ended. */

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { OBJECTIVE_CHARS_MAX, SEED_BYTES_MAX, SEEDS_MAX } from "../core/limits.ts";
+import {
+  OBJECTIVE_CHARS_MAX,
+  RESULT_ITEMS_MAX,
+  RESULT_REASON_CHARS_MAX,
+  SEED_BYTES_MAX,
+  SEEDS_MAX,
+} from "../core/limits.ts";
 import type { JsonObject } from "../core/json.ts";
 import { failedResult } from "../wire/result.ts";
 import { hostOf } from "./grant.ts";
@@ -195,6 +201,24 @@ for (const [frame, problem] of bad) {
     assert.match(parsed.ok ? "accepted" : parsed.failure, problem);
   });
 }
+
+Deno.test("parseFromAgent: what an agent says of its end is bounded, at the bound and one past it", () => {
+  const parse = (result: object) =>
+    parseFromAgent(JSON.stringify({ v: 1, type: "result", result }));
+  const item = { kind: "check", name: "c", passed: true, passedBefore: false, detail: "" };
+  const items = (count: number) => ({
+    ...failedResult("completed", "done"),
+    verification: { passed: true, items: Array(count).fill(item) },
+  });
+  assert.equal(parse(items(RESULT_ITEMS_MAX)).ok, true);
+  assert.equal(parse(items(RESULT_ITEMS_MAX + 1)).ok, false);
+  for (const length of [RESULT_REASON_CHARS_MAX, RESULT_REASON_CHARS_MAX + 1]) {
+    const parsed = parse(failedResult("crashed", "x".repeat(length)));
+    assert.ok(parsed.ok && parsed.value.type === "result");
+    assert.ok(parsed.value.result.reason.length <= RESULT_REASON_CHARS_MAX + 1);
+    assert.equal(parsed.value.result.reason.endsWith("x"), length === RESULT_REASON_CHARS_MAX);
+  }
+});
 
 Deno.test("parseFromAgent: any JSON and any text is a value, never a throw", () => {
   fc.assert(

@@ -1,6 +1,7 @@
 /** Frames from an agent, checked strictly: whoever breaks the grammar is no agent of ours. */
 
 import { isObject, type Json, type JsonObject, parseJson } from "../core/json.ts";
+import { RESULT_ITEMS_MAX, RESULT_REASON_CHARS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { clip } from "../core/text.ts";
 import { CONTROL_VERSION, type FromAgent, type Progress, type RequestOp } from "../wire/control.ts";
@@ -132,12 +133,12 @@ export function parseResult(value: Json | undefined): Outcome<AgentResult, strin
   return success({
     status: status as Status | null,
     abort: abort as Abort | null,
-    reason,
+    reason: clip(reason, RESULT_REASON_CHARS_MAX),
     retryable,
     resumable,
     partial,
     result: value.result ?? null,
-    artifact,
+    artifact: artifact === null ? null : clip(artifact, SHOWN_CHARS_MAX),
     verification: verification.value,
     usage: usage.value,
   });
@@ -145,9 +146,10 @@ export function parseResult(value: Json | undefined): Outcome<AgentResult, strin
 
 function parseVerification(value: Json | undefined): Outcome<Verification, string> {
   if (value === "none declared") return success(value);
-  if (!isObject(value) || typeof value.passed !== "boolean" || !Array.isArray(value.items)) {
-    return bad("result.verification", value);
-  }
+  if (
+    !isObject(value) || typeof value.passed !== "boolean" || !Array.isArray(value.items) ||
+    value.items.length > RESULT_ITEMS_MAX
+  ) return bad("result.verification", value);
   const items: VerificationItem[] = [];
   for (const item of value.items) {
     if (

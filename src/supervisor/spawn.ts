@@ -2,6 +2,8 @@
 
 import {
   FRAME_BYTES_MAX,
+  FRAME_CHARS_BURST_MAX,
+  FRAME_CHARS_PER_SECOND_MAX,
   FRAME_QUEUE_BYTES_MAX,
   FRAMES_BURST_MAX,
   FRAMES_PER_SECOND_MAX,
@@ -95,13 +97,39 @@ export function spawnAgent(
   });
 }
 
+/** So much at once, so much more a second. */
+class Allowance {
+  readonly #clock: ClockPort;
+  readonly #most: number;
+  readonly #perMs: number;
+  #left: number;
+  #lastMs: number;
+
+  constructor(clock: ClockPort, most: number, perSecond: number) {
+    this.#clock = clock;
+    this.#most = most;
+    this.#perMs = perSecond / 1000;
+    this.#left = most;
+    this.#lastMs = clock.monotonicMs();
+  }
+
+  /** Whether there is so much left; it is taken in any case. */
+  take(amount: number): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const refilled = this.#left + (nowMs - this.#lastMs) * this.#perMs;
+    this.#left = Math.min(this.#most, refilled) - amount;
+    this.#lastMs = nowMs;
+    return this.#left >= 0;
+  }
+}
+
 async function readFrames(
   clock: ClockPort,
   stdout: ReadableStream<Uint8Array>,
   listener: AgentListener,
 ): Promise<void> {
-  let allowance = FRAMES_BURST_MAX;
-  let lastMs = clock.monotonicMs();
+  const frames = new Allowance(clock, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX);
+  const chars = new Allowance(clock, FRAME_CHARS_BURST_MAX, FRAME_CHARS_PER_SECOND_MAX);
   let whole = true;
   const broken = (message: string) => {
     whole = false;
@@ -111,11 +139,10 @@ async function readFrames(
   await readLines(stdout, FRAME_BYTES_MAX, (event) => {
     if (event.type === "oversized") return broken(`a frame over ${FRAME_BYTES_MAX} bytes`);
     if (event.type === "invalid") return broken("a frame that is no UTF-8");
-    const nowMs = clock.monotonicMs();
-    allowance += (nowMs - lastMs) * FRAMES_PER_SECOND_MAX / 1000;
-    allowance = Math.min(FRAMES_BURST_MAX, allowance) - 1;
-    lastMs = nowMs;
-    if (allowance < 0) return broken(`more than ${FRAMES_PER_SECOND_MAX} frames a second`);
+    if (!frames.take(1)) return broken(`more than ${FRAMES_PER_SECOND_MAX} frames a second`);
+    if (!chars.take(event.text.length)) {
+      return broken(`more than ${FRAME_CHARS_PER_SECOND_MAX} characters a second`);
+    }
     const frame = parseFromAgent(event.text);
     if (!frame.ok) return broken(frame.failure);
     listener.frame(frame.value);

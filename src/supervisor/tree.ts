@@ -12,7 +12,7 @@ import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { CancelReason, Delivery, FromAgent } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
-import type { AgentResult } from "../wire/result.ts";
+import { type AgentResult, failedResult } from "../wire/result.ts";
 import { Agent, planFor } from "./agent.ts";
 import { childPayload } from "./child_payload.ts";
 import {
@@ -35,23 +35,13 @@ import { processGrant } from "./grant.ts";
 import { descend } from "./descent.ts";
 import { judgeOrder, type OrderRefusal } from "./judgement.ts";
 import { planLadder } from "./ladder.ts";
+import { serveSubscription, type TreeListener } from "./listener.ts";
 import { type ChildFacts, listChildren } from "./listing.ts";
 import { type MemoryWatch, watchMemory } from "./memory.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { secretsFor } from "./payload.ts";
 
-/** What a daemon hears of a root agent beside its end. */
-export interface TreeListener {
-  ready?(): void;
-  connected?(servers: string[]): void;
-  updated?(server: string, uri: string, possibly: boolean): void;
-  delivered?(id: string, result: AgentResult): void;
-  subscribe?(
-    op: "subscribe" | "unsubscribe",
-    server: string,
-    uri: string,
-  ): Promise<Outcome<Json, string>>;
-}
+export type { TreeListener } from "./listener.ts";
 
 /** What one run's tree needs. */
 export interface TreeDeps {
@@ -156,10 +146,13 @@ export class Tree {
         if (path === "0") this.#deps.listener?.ready?.();
       },
       progress: (progress) => {
+        if (node.over) return;
         this.#watch?.stir();
         this.#account(path, progress.tokens);
       },
-      frame: (frame) => this.#hear(path, frame),
+      frame: (frame) => {
+        if (!node.over) this.#hear(path, frame);
+      },
     });
     this.#agents.set(path, agent);
     this.#payloads.set(path, payload);
@@ -222,20 +215,12 @@ export class Tree {
         };
       case "child_cancel":
         return this.#cancelChild(path, frame.arguments.id);
-      default: {
-        const { server, uri } = frame.arguments;
-        const { listener } = this.#deps;
-        if (path !== "0" || !listener?.subscribe) {
-          return { ok: false, value: { why: "subscriptions are for warm sessions" } };
-        }
-        if (typeof uri !== "string" || (server !== undefined && typeof server !== "string")) {
-          return { ok: false, value: { why: "uri must be text" } };
-        }
-        const answer = await listener.subscribe(frame.op, server ?? "", uri);
-        return answer.ok
-          ? { ok: true, value: answer.value }
-          : { ok: false, value: { why: answer.failure } };
-      }
+      default:
+        return await serveSubscription(
+          path === "0" ? this.#deps.listener : undefined,
+          frame.op,
+          frame.arguments,
+        );
     }
   }
 
@@ -367,7 +352,15 @@ export class Tree {
       this.#cut = orphans.map((below) => below.path);
     }
     if (orphans.length > 0) this.#descend(orphans, "parent", this.#drainMs());
+    if (path !== "0") this.#forget(path, result);
     if (this.#fleet.alive === 0) this.#finish();
+  }
+
+  /** Who is over is only counted any more: a session may have thousands of subagents. */
+  #forget(path: string, { usage, status, abort }: AgentResult): void {
+    this.#ends.set(path, { ...failedResult("completed", ""), usage, status, abort });
+    this.#agents.delete(path);
+    this.#payloads.delete(path);
   }
 
   /** What is stopped because its parent is over has less time: its result has no reader. */

@@ -282,12 +282,17 @@ const outlaws: [text: string, reason: RegExp, more?: { times?: number; bytes?: n
   // The broker's own frame may end it before it is too long.
   ["xxxxxxxxxxxxxxxx", /a frame over 8388608 bytes|not JSON: xxx/, { times: 600_000 }],
   ['{"v":1,"type":"pong","n":0}\n', /more than 200 frames a second/, { times: 20_000 }],
+  [
+    JSON.stringify({ v: 1, type: "pong", n: 0, more: "x".repeat(30_000) }) + "\n",
+    /more than 4194304 characters a second/,
+    { times: 1_900 },
+  ],
 ];
 
-for (const part of [outlaws.slice(0, 7), outlaws.slice(7)]) {
+for (const [place, part] of Object.entries({ some: outlaws.slice(0, 7), more: outlaws.slice(7) })) {
   const orders = part.map(([text, , more]) => spawn({ do: "write", text, ...more }));
   scenario(
-    `Tree: ${part.length} children that say what no agent may are killed, each alone`,
+    `Tree: children that say what no agent may are killed, each alone: ${place}`,
     { script: ask(...orders, spawn(done), awaitChildren(part.length + 1)) },
     nothing,
     ({ end }) => {
