@@ -368,6 +368,7 @@ export class Driver {
     this.#deps.broker.progress({
       step: counters.steps,
       tokens: counters.tokensIn + counters.tokensOut,
+      cost: counters.cost,
       doing,
     });
   }

@@ -34,6 +34,11 @@ export function cancelStop(reason: CancelReason): Stop {
         status: "exhausted_tokens",
         reason: "tree: the tokens of the whole tree of agents are used up",
       };
+    case "tree_cost":
+      return {
+        status: "exhausted_tokens",
+        reason: "cost: the budget of the whole tree of agents is used up",
+      };
     case "sigint":
     case "sigterm":
       return { status: "cancelled", reason: `${reason}: stopped by a signal` };

@@ -51,6 +51,7 @@ export function childPayload(
       ...parent.limits,
       maxSteps: Math.min(order.maxSteps ?? Infinity, parent.limits.maxSteps),
       maxTokens: node.maxTokens,
+      maxCost: node.maxCost,
       deadlineMs: Math.max(1, Math.floor(run.leftMs)),
     },
     deadlineWallMs: run.deadlineWallMs,

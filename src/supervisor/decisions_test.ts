@@ -134,7 +134,7 @@ const result = failedResult("completed", "done");
 const good: unknown[] = [
   { v: 1, type: "ready" },
   { v: 1, type: "pong", n: 3 },
-  { v: 1, type: "progress", progress: { step: 1, tokens: 2, doing: "tools" } },
+  { v: 1, type: "progress", progress: { step: 1, tokens: 2, cost: 0.5, doing: "tools" } },
   { v: 1, type: "request", id: 1, op: "spawn", arguments: { a: [1] } },
   { v: 1, type: "connected", servers: ["a"] },
   { v: 1, type: "updated", server: "a", uri: "mem://x", possibly: false },
@@ -171,6 +171,10 @@ const bad: [unknown, RegExp][] = [
   [{ v: 1, type: "pong", n: 1.5 }, /pong.n/],
   [{ v: 1, type: "progress", progress: { step: 1, tokens: 1, doing: "sleeping" } }, /progress/],
   [{ v: 1, type: "progress", progress: { step: 1, tokens: 1e300, doing: "model" } }, /progress/],
+  [
+    { v: 1, type: "progress", progress: { step: 1, tokens: 1, cost: -1, doing: "model" } },
+    /progress/,
+  ],
   [{ v: 1, type: "request", id: 1, op: "exec", arguments: {} }, /request.op/],
   [{ v: 1, type: "request", id: 1, op: "spawn", arguments: null }, /request.arguments/],
   [{ v: 1, type: "connected", servers: [1] }, /connected.servers/],

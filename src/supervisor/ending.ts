@@ -61,6 +61,8 @@ function cancelled(reason: Extract<Why, { kind: "cancel" }>["reason"]): AgentRes
       return failedResult("deadline", "the deadline passed");
     case "tree_tokens":
       return failedResult("exhausted_tokens", "tree_tokens: the tree has spent its tokens");
+    case "tree_cost":
+      return failedResult("exhausted_tokens", "cost: the tree has spent its budget");
     default:
       return failedResult("cancelled", reason);
   }

@@ -8,7 +8,16 @@ import type { Limits } from "../core/limits.ts";
 import { assert } from "../core/assert.ts";
 
 /** The caps of a tree; none can be raised from inside. */
-export type Caps = Pick<Limits, "maxDepth" | "maxChildren" | "maxSubagents" | "treeTokensMax">;
+export type Caps = Pick<
+  Limits,
+  "maxDepth" | "maxChildren" | "maxSubagents" | "treeTokensMax" | "maxCost"
+>;
+
+/** What an agent has used, or may: tokens, and USD where prices are known. */
+export interface Spending {
+  tokens: number;
+  cost: number | null;
+}
 
 /** Whether a parent waits for a child, awaits it later, or lets it go. */
 export type Disposition = "sync" | "async" | "detach";
@@ -25,8 +34,11 @@ export interface Node {
   grant: readonly string[];
   deadlineMs: number;
   maxTokens: number;
-  /** Tokens it has used so far, as far as it said. */
+  /** USD; null: no bound. */
+  maxCost: number | null;
+  /** What it has used so far, as far as it said. */
   tokens: number;
+  cost: number;
   /** Children alive. */
   children: number;
   /** The last part of the youngest child's path. */
@@ -43,19 +55,23 @@ export interface Fleet {
   /** Subagents ever: the cap of the tree counts them all. */
   subagents: number;
   alive: number;
-  /** Tokens of the whole tree. */
+  /** Of the whole tree. */
   tokens: number;
+  cost: number;
   /** Spawns that may come at once, at the moment `bucketMs`. */
   bucket: number;
   bucketMs: number;
   /** Why nothing is granted any more; null: it is. */
-  closed: "draining" | "tree_tokens" | null;
+  closed: "draining" | Ceiling | null;
 }
+
+/** What a tree can have spent. */
+export type Ceiling = "tree_tokens" | "tree_cost";
 
 /** The caps that a refusal can name. */
 export type Cap =
   | "draining"
-  | "tree_tokens"
+  | Ceiling
   | "max_depth"
   | "max_children"
   | "max_subagents"
@@ -74,24 +90,30 @@ export interface Admission {
   path: string;
   depth: number;
   maxTokens: number;
+  maxCost: number | null;
   deadlineMs: number;
 }
 
 /** A warm session takes its next delivery: its bounds hold per delivery, and so count anew. */
 export function renewFleet(
   fleet: Fleet,
-  limits: Pick<Limits, "maxTokens" | "maxSubagents" | "treeTokensMax" | "deadlineMs">,
+  limits: Pick<
+    Limits,
+    "maxTokens" | "maxCost" | "maxSubagents" | "treeTokensMax" | "deadlineMs"
+  >,
   nowMs: number,
 ): void {
   fleet.caps = {
     ...fleet.caps,
     maxSubagents: fleet.subagents + limits.maxSubagents,
     treeTokensMax: fleet.tokens + limits.treeTokensMax,
+    maxCost: limits.maxCost === null ? null : fleet.cost + limits.maxCost,
   };
   const root = fleet.nodes.get("0");
   if (root === undefined) return;
   root.deadlineMs = nowMs + limits.deadlineMs;
   root.maxTokens = root.tokens + Math.min(limits.maxTokens, limits.treeTokensMax);
+  root.maxCost = limits.maxCost === null ? null : root.cost + limits.maxCost;
 }
 
 /** A tree with its root. */
@@ -106,7 +128,9 @@ export function plantFleet(
     parent: null,
     depth: 0,
     disposition: "sync",
+    maxCost: caps.maxCost,
     tokens: 0,
+    cost: 0,
     children: 0,
     lastChild: 0,
     winding: false,
@@ -118,6 +142,7 @@ export function plantFleet(
     subagents: 0,
     alive: 1,
     tokens: 0,
+    cost: 0,
     bucket: SPAWN_BURST_MAX,
     bucketMs: nowMs,
     closed: null,
@@ -141,6 +166,10 @@ export function admit(
   const left = fleet.caps.treeTokensMax - fleet.tokens;
   if (fleet.closed === "tree_tokens" || left <= 0) {
     return refuse("tree_tokens", `the tree has spent its ${fleet.caps.treeTokensMax} tokens`);
+  }
+  const { maxCost } = fleet.caps;
+  if (fleet.closed === "tree_cost" || (maxCost !== null && fleet.cost >= maxCost)) {
+    return refuse("tree_cost", `the tree has spent its ${maxCost} USD`);
   }
   if (fleet.closed === "draining" || parent.winding) {
     return refuse("draining", parent.winding ? "it is being stopped" : "the run is winding down");
@@ -166,6 +195,7 @@ export function admit(
       path: freePath(parent, taken),
       depth: parent.depth + 1,
       maxTokens: Math.min(wanted.maxTokens, left),
+      maxCost: maxCost === null ? null : maxCost - fleet.cost,
       deadlineMs: Math.min(wanted.deadlineMs, childDeadlineMs(parent.deadlineMs, nowMs)),
     },
   };
@@ -184,6 +214,7 @@ export function addChild(
     ...child,
     parent: parentPath,
     tokens: 0,
+    cost: 0,
     children: 0,
     lastChild: 0,
     winding: false,
@@ -202,25 +233,34 @@ export function addChild(
 
 /**
  * Takes note of what an agent says it has used. A smaller figure than before is a lie or a mistake
- * and changes nothing; one beyond its own bound and the `callTokensMax` of one more call is a lie, and
- * counts as that: it must not cost the others their share. True at the moment in which the tree's
- * tokens are spent.
+ * and changes nothing; one beyond its own bound and what one more `call` can take is a lie, and
+ * counts as that: it must not cost the others their share. The ceiling at the moment in which the tree
+ * comes to it, else null.
  */
 export function account(
   fleet: Fleet,
   path: string,
-  said: number,
-  callTokensMax: number,
-): boolean {
+  said: Spending,
+  call: Spending,
+): Ceiling | null {
   const node = fleet.nodes.get(path);
-  if (!node) return false;
-  const tokens = Math.min(said, node.maxTokens + callTokensMax);
-  if (tokens <= node.tokens) return false;
-  fleet.tokens += tokens - node.tokens;
-  node.tokens = tokens;
-  if (fleet.closed !== null || fleet.tokens < fleet.caps.treeTokensMax) return false;
-  fleet.closed = "tree_tokens";
-  return true;
+  if (!node) return null;
+  const tokens = Math.min(said.tokens, node.maxTokens + call.tokens);
+  if (tokens > node.tokens) {
+    fleet.tokens += tokens - node.tokens;
+    node.tokens = tokens;
+  }
+  const costMax = node.maxCost === null ? Infinity : node.maxCost + (call.cost ?? 0);
+  const cost = Math.min(said.cost ?? 0, costMax);
+  if (cost > node.cost) {
+    fleet.cost += cost - node.cost;
+    node.cost = cost;
+  }
+  if (fleet.closed !== null) return null;
+  const { treeTokensMax, maxCost } = fleet.caps;
+  if (fleet.tokens >= treeTokensMax) fleet.closed = "tree_tokens";
+  else if (maxCost !== null && fleet.cost >= maxCost) fleet.closed = "tree_cost";
+  return fleet.closed as Ceiling | null;
 }
 
 /** An agent is over: its place among its parent's children is free. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SPAWN_BURST_MAX, SPAWN_PER_SECOND_MAX } from "../core/limits.ts";
 import {
-  account,
+  account as accountFor,
   addChild,
   admit,
   aliveBelow,
@@ -14,8 +14,18 @@ import {
   renewFleet,
 } from "./fleet.ts";
 
-const caps: Caps = { maxDepth: 3, maxChildren: 3, maxSubagents: 12, treeTokensMax: 1000 };
+const caps: Caps = {
+  maxDepth: 3,
+  maxChildren: 3,
+  maxSubagents: 12,
+  treeTokensMax: 1000,
+  maxCost: null,
+};
 const wanted = { maxTokens: 500, deadlineMs: Infinity };
+
+/** Tokens alone, where prices are unknown. */
+const account = (fleet: Fleet, path: string, tokens: number, call: number) =>
+  accountFor(fleet, path, { tokens, cost: null }, { tokens: call, cost: null });
 
 function plant(more: Partial<Caps> = {}): Fleet {
   return plantFleet({ ...caps, ...more }, {
@@ -94,12 +104,12 @@ Deno.test("admit: paths of an earlier stretch are left out", () => {
 Deno.test("account: sums what agents say, never down; the ceiling is crossed once", () => {
   const fleet = plant();
   grow(fleet, "0");
-  assert.equal(account(fleet, "0.1", 400, 50), false);
-  assert.equal(account(fleet, "0.1", 100, 50), false);
+  assert.equal(account(fleet, "0.1", 400, 50), null);
+  assert.equal(account(fleet, "0.1", 100, 50), null);
   assert.equal(fleet.tokens, 400);
-  assert.equal(account(fleet, "0", 599, 50), false);
-  assert.equal(account(fleet, "0", 600, 50), true);
-  assert.equal(account(fleet, "0", 900, 50), false);
+  assert.equal(account(fleet, "0", 599, 50), null);
+  assert.equal(account(fleet, "0", 600, 50), "tree_tokens");
+  assert.equal(account(fleet, "0", 900, 50), null);
   const admitted = admit(fleet, "0", wanted, 0);
   assert.equal(admitted.ok ? null : admitted.failure.cap, "tree_tokens");
 });
@@ -107,7 +117,7 @@ Deno.test("account: sums what agents say, never down; the ceiling is crossed onc
 Deno.test("account: what no agent can have used is not believed, and costs the others nothing", () => {
   const fleet = plant();
   grow(fleet, "0");
-  assert.equal(account(fleet, "0.1", Number.MAX_SAFE_INTEGER, 50), false);
+  assert.equal(account(fleet, "0.1", Number.MAX_SAFE_INTEGER, 50), null);
   assert.equal(fleet.tokens, 550);
   assert.equal(admit(fleet, "0", wanted, 0).ok, true);
 });
@@ -115,9 +125,38 @@ Deno.test("account: what no agent can have used is not believed, and costs the o
 Deno.test("renewFleet: a session's next delivery has its bounds anew", () => {
   const fleet = plant();
   account(fleet, "0", 900, 100);
-  renewFleet(fleet, { maxTokens: 300, maxSubagents: 1, treeTokensMax: 200, deadlineMs: 10 }, 5);
+  renewFleet(
+    fleet,
+    { maxTokens: 300, maxCost: null, maxSubagents: 1, treeTokensMax: 200, deadlineMs: 10 },
+    5,
+  );
   const root = fleet.nodes.get("0")!;
   assert.deepEqual([root.maxTokens, root.deadlineMs, fleet.caps.treeTokensMax], [1100, 15, 1100]);
+});
+
+Deno.test("account: USD are the tree's, carved like tokens; what no agent can have spent is not believed", () => {
+  const fleet = plant({ maxCost: 2, treeTokensMax: 1e9 });
+  const spend = (path: string, cost: number) =>
+    accountFor(fleet, path, { tokens: 0, cost }, { tokens: 0, cost: 0.25 });
+  assert.equal(spend("0", 0.5), null);
+  grow(fleet, "0");
+  assert.equal(fleet.nodes.get("0.1")!.maxCost, 1.5);
+  assert.equal(spend("0.1", 0.4), null);
+  assert.equal(spend("0.1", 0.1), null);
+  assert.equal(fleet.cost, 0.9);
+  grow(fleet, "0");
+  assert.equal(fleet.nodes.get("0.2")!.maxCost, 1.1);
+  assert.equal(spend("0.2", 1e9), "tree_cost");
+  assert.equal(fleet.cost, 0.9 + 1.1 + 0.25);
+  assert.equal(spend("0", 1), null);
+  const admitted = admit(fleet, "0", wanted, 0);
+  assert.equal(admitted.ok ? null : admitted.failure.cap, "tree_cost");
+  renewFleet(
+    fleet,
+    { maxTokens: 1, maxCost: 3, maxSubagents: 9, treeTokensMax: 1, deadlineMs: 10 },
+    0,
+  );
+  assert.equal(fleet.caps.maxCost, fleet.cost + 3);
 });
 
 Deno.test("Fleet: over any history the caps hold and the accounts are the sums of the nodes", () => {

@@ -84,9 +84,10 @@ export function parseFromAgent(line: string): Outcome<FromAgent, string> {
 function parseProgress(value: Json | undefined): Outcome<FromAgent, string> {
   if (
     !isObject(value) || !isCount(value.step) || !isCount(value.tokens) ||
-    typeof value.doing !== "string" || !DOING.has(value.doing)
+    typeof value.doing !== "string" || !DOING.has(value.doing) || !isCost(value.cost ?? null)
   ) return bad("progress", value);
-  const progress = { step: value.step, tokens: value.tokens, doing: value.doing } as Progress;
+  const { step, tokens, doing, cost = null } = value;
+  const progress = { step, tokens, cost, doing } as Progress;
   return success({ v: 1, type: "progress", progress });
 }
 
@@ -170,7 +171,7 @@ function parseUsage(value: Json | undefined): Outcome<UsageTotals, string> {
   if (
     !isCount(steps) || !isCount(model_calls) || !isCount(tool_calls) || !isCount(tokens_in) ||
     !isCount(tokens_out) || !isCount(tokens_cached) || typeof tokens_estimated !== "boolean" ||
-    !(cost === null || (typeof cost === "number" && cost >= 0))
+    !isCost(cost)
   ) return bad("result.usage", value);
   return success({
     steps,
@@ -186,6 +187,10 @@ function parseUsage(value: Json | undefined): Outcome<UsageTotals, string> {
 
 function isCount(value: Json | undefined): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isCost(value: Json | undefined): value is number | null {
+  return value === null || (typeof value === "number" && value >= 0);
 }
 
 function isTexts(value: Json | undefined): value is string[] {

@@ -2,7 +2,13 @@
 
 import { type SecretText, Vault } from "../core/secret.ts";
 import type { Settings } from "../config/settings.ts";
-import type { AgentIdentity, AgentPayload, ServerSettings, Start } from "../wire/payload.ts";
+import type {
+  AgentIdentity,
+  AgentPayload,
+  ModelSettings,
+  ServerSettings,
+  Start,
+} from "../wire/payload.ts";
 import { workerGrant } from "./grant.ts";
 import { KEY_LIKE } from "./rule_of_two.ts";
 import { recordingInside } from "./recording.ts";
@@ -83,4 +89,15 @@ export function secretsFor(payload: AgentPayload, all: Vault): Vault {
     else Object.values(server.environment ?? {}).forEach(take);
   }
   return needed;
+}
+
+/** What one call of a model can take at most. */
+export function largestCall(model: ModelSettings): { tokens: number; cost: number | null } {
+  const { contextWindow, maxOutputTokens, prices } = model;
+  return {
+    tokens: contextWindow + maxOutputTokens,
+    cost: prices === null
+      ? null
+      : (contextWindow * prices.input + maxOutputTokens * prices.output) / 1_000_000,
+  };
 }

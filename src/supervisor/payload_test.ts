@@ -100,6 +100,8 @@ Deno.test("childPayload: tools, servers, hosts, secrets, bounds and time are the
     grant: ["a/*"],
     deadlineMs: 500,
     maxTokens: 77,
+    maxCost: 0.5,
+    cost: 0,
     tokens: 0,
     children: 0,
     lastChild: 0,
@@ -120,7 +122,7 @@ Deno.test("childPayload: tools, servers, hosts, secrets, bounds and time are the
   ]);
   assert.deepEqual([child.limits.maxSteps, child.limits.maxTokens], [3, 77]);
   assert.equal(child.deadlineWallMs, 900_000);
-  assert.equal(child.limits.deadlineMs, 499);
+  assert.deepEqual([child.limits.deadlineMs, child.limits.maxCost], [499, 0.5]);
   assert.deepEqual([child.identity.agentId, child.identity.path, child.identity.depth], [
     "child",
     "0.1",

@@ -39,7 +39,7 @@ import { serveSubscription, type TreeListener } from "./listener.ts";
 import { type ChildFacts, listChildren } from "./listing.ts";
 import { type MemoryWatch, watchMemory } from "./memory.ts";
 import type { SupervisorPorts } from "./ports.ts";
-import { secretsFor } from "./payload.ts";
+import { largestCall, secretsFor } from "./payload.ts";
 
 export type { TreeListener } from "./listener.ts";
 
@@ -148,7 +148,7 @@ export class Tree {
       progress: (progress) => {
         if (node.over) return;
         this.#watch?.stir();
-        this.#account(path, progress.tokens);
+        this.#account(path, progress);
       },
       frame: (frame) => {
         if (!node.over) this.#hear(path, frame);
@@ -310,15 +310,18 @@ export class Tree {
     this.#timers.push(...descend(this.#deps.ports.clock, levels, reason));
   }
 
-  #account(path: string, tokens: number): void {
-    const { contextWindow, maxOutputTokens } = this.#payloads.get(path)!.model;
-    if (!account(this.#fleet, path, tokens, contextWindow + maxOutputTokens)) return;
+  #account(path: string, { tokens, cost = null }: { tokens: number; cost?: number | null }): void {
+    const call = largestCall(this.#payloads.get(path)!.model);
+    const ceiling = account(this.#fleet, path, { tokens, cost }, call);
+    if (ceiling === null) return;
+    const { tokens: spent, cost: usd, caps } = this.#fleet;
     this.#deps.telemetry.emit("limit.exceeded", {
-      limit: "tree_tokens",
-      tokens: this.#fleet.tokens,
-      bound: this.#fleet.caps.treeTokensMax,
+      limit: ceiling,
+      ...(ceiling === "tree_tokens"
+        ? { tokens: spent, bound: caps.treeTokensMax }
+        : { cost: usd, bound: caps.maxCost }),
     }, "error");
-    this.stop("tree_tokens");
+    this.stop(ceiling);
   }
 
   #over(node: Node, result: AgentResult): void {
@@ -326,7 +329,8 @@ export class Tree {
     const { path } = node;
     const agent = this.#agents.get(path)!;
     this.#ends.set(path, result);
-    this.#account(path, result.usage.tokens_in + result.usage.tokens_out);
+    const { tokens_in, tokens_out, cost } = result.usage;
+    this.#account(path, { tokens: tokens_in + tokens_out, cost });
     endNode(this.#fleet, path);
     telemetry.emit("subagent.exit", {
       child_path: path,

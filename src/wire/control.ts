@@ -17,6 +17,7 @@ export type CancelReason =
   | "deadline"
   | "parent"
   | "tree_tokens"
+  | "tree_cost"
   | "drain"
   | "replaced";
 
@@ -24,6 +25,8 @@ export type CancelReason =
 export interface Progress {
   step: number;
   tokens: number;
+  /** USD; null or left out where a price is unknown. */
+  cost?: number | null;
   /** What goes on: coarse, for the detectors. */
   doing: "connecting" | "model" | "tools" | "verifying" | "compacting" | "waiting";
 }

@@ -360,6 +360,50 @@ const CASES: Case[] = [
     },
   },
   {
+    name: "the cost of the whole tree is bounded, not that of each agent alone",
+    args: ["--config", "agentd.json", "--max-cost", "0.03"],
+    files: {
+      "agentd.json": JSON.stringify({
+        model: { prices: { input: 1, cached_input: 1, output: 1 }, max_output_tokens: 1_000 },
+      }),
+    },
+    script: {
+      routes: [
+        {
+          when: "KID",
+          by: "turn",
+          loop: true,
+          replies: [{
+            calls: [call("subagent_status")],
+            usage: { prompt_tokens: 8_000, completion_tokens: 10 },
+            delayMs: 400,
+          }],
+        },
+        {
+          when: ROOT,
+          by: "turn",
+          replies: [
+            {
+              text: "Both are at it.",
+              calls: [1, 2].map((number) => spawn(`KID ${number}`, { disposition: "async" })),
+              usage: { prompt_tokens: 4_000, completion_tokens: 10 },
+            },
+            { hang: true },
+          ],
+        },
+      ],
+    },
+    check: ({ ran, of }) => {
+      assert.equal(ran.json.status, "exhausted_tokens", ran.stderr);
+      assert.match(ran.json.reason, /^cost: the budget of the whole tree/);
+      assert.equal(ran.json.result, "Both are at it.");
+      const [limit] = of("limit.exceeded");
+      assert.deepEqual([limit.limit, limit.bound], ["tree_cost", 0.03]);
+      // Two calls of each beside the root's; their own bounds would have let them make three.
+      for (const exit of of("subagent.exit")) assert.ok(exit.tokens <= 2 * 8_010, `${exit.tokens}`);
+    },
+  },
+  {
     name: "each refusal says which cap",
     args: [
       ...["--max-children", "20", "--max-subagents", "9", "--max-calls-per-turn", "40"],
