@@ -15,7 +15,7 @@ export const LIMITS_OPTIONS: readonly Row[] = [
     metavar: "USD",
     shape: { kind: "number", min: 0, above: true },
     group: "limits",
-    help: "cost of one agent; needs model.prices",
+    help: "cost of an agent and its subagents together; needs model.prices",
   },
   count("max_calls", DEFAULT_LIMITS.maxCalls, "tool calls of one agent"),
   count("max_calls_per_turn", DEFAULT_LIMITS.maxCallsPerTurn, "tool calls of one reply"),
