@@ -63,7 +63,7 @@ Deno.test("importMap: what is of the program leads to itself, all else on the di
     }).output();
     const [own, refused] = new TextDecoder().decode(stdout).split("\n");
     assert.equal(own, "own");
-    assert.match(refused!, /refused:\//);
+    assert.match(refused!, /agentd-refuses:\//);
   } finally {
     await Deno.remove(root, { recursive: true });
   }

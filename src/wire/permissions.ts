@@ -29,15 +29,15 @@ export const NO_PERMISSIONS: Readonly<PermissionSet> = {
   import: false,
 };
 
-/** Where the compiled program looks for modules that are not its own: nowhere. */
-export const REFUSED_MODULES = "refused:/";
+/** Where the compiled program looks for modules that are not its own: a scheme that nothing loads. */
+export const REFUSED_MODULES = "agentd-refuses:/";
 
 /** Whether a message is of what Deno's permissions, or the compiled program's module map, refuse. */
 export function isDenial(message: string): boolean {
   return /NotCapable|Requires [a-z]+ access|Can't escalate parent thread permissions/.test(
     message,
   ) ||
-    message.includes(`Module not found: ${REFUSED_MODULES}`);
+    message.includes(REFUSED_MODULES);
 }
 
 /**

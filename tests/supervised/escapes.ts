@@ -90,6 +90,18 @@ export const ESCAPES: Record<string, Attempt> = {
     load(`data:text/javascript,${encodeURIComponent(`export * from "file://${secretFile}.js"`)}`),
   "import a file outside in a nested Worker": ({ secretFile }) =>
     nested("none", `postMessage((await import(String("file://${secretFile}.js"))).secret)`)(),
+  "watch a directory": () => Deno.watchFs("/tmp").close(),
+  "make a temporary file": () => Deno.makeTempFileSync(),
+  "change the directory": () => Deno.chdir("/"),
+  "send a datagram": () => Deno.listenDatagram({ transport: "udp", port: 0 }).close(),
+  "open a local socket": async ({ inside }) =>
+    (await Deno.connect({ transport: "unix", path: `${inside}/../socket` })).close(),
+  "open a database outside": async ({ outside }) => {
+    const { DatabaseSync } = await import("node:sqlite");
+    new DatabaseSync(outside).close();
+  },
+  "require a file outside": async ({ secretFile }) =>
+    (await import("node:module")).createRequire(`file://${secretFile}`)(`${secretFile}.json`),
   "escalate by a nested Worker": nested(
     { read: true },
     "postMessage(Deno.readTextFileSync('/etc/passwd'))",

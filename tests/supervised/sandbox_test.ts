@@ -20,7 +20,7 @@ const ENDS_EARLIER: Record<string, RegExp> = {
 };
 
 /** Its loader would read any file as a module without asking: it is led nowhere by the module map. */
-const LED_NOWHERE = /Module not found: refused:\//;
+const LED_NOWHERE = /agentd-refuses:\//;
 
 /** A host that answers whoever reaches it, and counts them. */
 function answeringHost(): { port: number; connections(): number; close(): Promise<void> } {
