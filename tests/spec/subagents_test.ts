@@ -446,8 +446,9 @@ const CASES: Case[] = [
       assert.equal(ran.json.status, "completed", ran.stderr);
       const caps = of("subagent.refused").map((line) => line.cap);
       assert.deepEqual(caps.slice(0, 5), ["scope", "scope", "order", "order", "order"]);
-      // A slow machine may take so long over eight that a ninth is let in; the rate holds all the same.
-      assert.equal(caps[5], "rate");
+      // A slow machine may take so long over eight that more are let in, up to the cap of the run: then
+      // the rate refuses none here (fleet_test.ts holds it to its numbers).
+      assert.ok(caps.slice(5).every((cap) => cap === "rate" || cap === "max_subagents"));
       assert.equal(caps.at(-1), "max_subagents");
       assert.equal(of("subagent.spawn").length, 1 + 9);
       const texts: string[] = asked(ROOT)[1].messages.filter((message: { role: string }) =>
@@ -458,9 +459,10 @@ const CASES: Case[] = [
         /^\[refused.*web\/\* is wider than the parent's own tools \(scope\)/s,
       );
       assert.ok(
-        texts.some((text) =>
-          /^\[refused.*at most 8 subagents at once and 2 a second \(rate\)/s.test(text)
-        ),
+        !caps.includes("rate") ||
+          texts.some((text) =>
+            /^\[refused.*at most 8 subagents at once and 2 a second \(rate\)/s.test(text)
+          ),
       );
       assert.match(resultText(asked(ROOT)[3]), /9 subagents in one run \(max_subagents\)/);
     },
