@@ -21,17 +21,104 @@ export function globToRegExp(glob: string): RegExp {
  * `!GLOB` removes. Order does not matter: a removal wins.
  */
 export function grantsTool(globs: readonly string[], name: string): boolean {
+  return grants(globs, (glob) => matchesTool(glob, name));
+}
+
+/**
+ * Whether one `server/tool` glob matches; a glob without `/` matches a whole server or `*` all. What a
+ * server calls its tools is its own affair: in the tool's part `*` and `?` also stand for `/`.
+ */
+export function matchesTool(glob: string, name: string): boolean {
+  return matches(glob, name, false);
+}
+
+/** As {@link grantsTool}, of every tool that `inner` matches at once; a removal must match them all. */
+export function grantsTools(globs: readonly string[], inner: string): boolean {
+  return grants(globs, (glob) => coversTools(glob, inner));
+}
+
+/**
+ * Whether every tool that the glob `inner` matches is matched by `outer`. True is certain; of two ways
+ * to write one glob it may say false.
+ */
+export function coversTools(outer: string, inner: string): boolean {
+  return matches(outer, inner, true);
+}
+
+function grants(globs: readonly string[], hits: (glob: string) => boolean): boolean {
   let granted = false;
   for (const glob of globs) {
     if (glob.startsWith("!")) {
-      if (matchesTool(glob.slice(1), name)) return false;
-    } else if (matchesTool(glob, name)) granted = true;
+      if (hits(glob.slice(1))) return false;
+    } else granted ||= hits(glob);
   }
   return granted;
 }
 
-/** Whether one `server/tool` glob matches; a glob without `/` matches a whole server or `*` all. */
-export function matchesTool(glob: string, name: string): boolean {
-  if (glob === "*" || glob === "**") return true;
-  return globToRegExp(glob.includes("/") ? glob : `${glob}/*`).test(name);
+type Token = string | typeof ONE | typeof RUN;
+const ONE = Symbol("?");
+const RUN = Symbol("*");
+
+/** Matches part by part; where the second is a glob too, its wildcards are tokens to be matched. */
+function matches(glob: string, other: string, isGlob: boolean): boolean {
+  const [server, tool] = splitGlob(glob);
+  const slash = other.indexOf("/");
+  const parts = isGlob
+    ? splitGlob(other)
+    : slash === -1
+    ? null
+    : [[...other.slice(0, slash)], [...other.slice(slash + 1)]] as const;
+  return parts !== null && matchTokens(server, parts[0]) && matchTokens(tool, parts[1]);
+}
+
+function splitGlob(glob: string): readonly [Token[], Token[]] {
+  if (glob === "*" || glob === "**") return [[RUN], [RUN]];
+  const slash = glob.indexOf("/");
+  return slash === -1
+    ? [tokensOf(glob), [RUN]]
+    : [tokensOf(glob.slice(0, slash)), tokensOf(glob.slice(slash + 1))];
+}
+
+/** A run of wildcards is written one way: first each `?`, then one `*`. */
+function tokensOf(glob: string): Token[] {
+  const tokens: Token[] = [];
+  let run = false;
+  const close = () => {
+    if (run) tokens.push(RUN);
+    run = false;
+  };
+  for (const c of glob) {
+    if (c === "*") run = true;
+    else if (c === "?") tokens.push(ONE);
+    else {
+      close();
+      tokens.push(c);
+    }
+  }
+  close();
+  return tokens;
+}
+
+/** The one place to go back to is after the last `*`: what stands before it has been matched. */
+function matchTokens(pattern: readonly Token[], text: readonly Token[]): boolean {
+  let at = 0;
+  let starAt = -1;
+  let textAt = 0;
+  let retryAt = 0;
+  while (textAt < text.length) {
+    const token = pattern[at];
+    const given = text[textAt];
+    if (token === RUN) {
+      starAt = at++;
+      retryAt = textAt;
+    } else if (token !== undefined && (token === given || (token === ONE && given !== RUN))) {
+      at++;
+      textAt++;
+    } else if (starAt !== -1) {
+      at = starAt + 1;
+      textAt = ++retryAt;
+    } else return false;
+  }
+  while (pattern[at] === RUN) at++;
+  return at === pattern.length;
 }

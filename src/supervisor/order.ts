@@ -23,6 +23,8 @@ export interface Order {
 
 const DISPOSITIONS: readonly Disposition[] = ["sync", "async", "detach"];
 const TOOLS_MAX = 64;
+/** As the configuration has it: `server/tool`, or a server alone; `!` removes. */
+const GLOB = /^!?[^\s/!][^\s/]*(\/\S+)?$/;
 
 /** Reads the arguments of `subagent_spawn`; a failure is what to tell the parent. */
 export function parseOrder(args: JsonObject): Outcome<Order, string> {
@@ -131,5 +133,5 @@ function isPositive(value: Json): value is number {
 
 function isGlobs(value: Json): value is string[] {
   return Array.isArray(value) && value.length <= TOOLS_MAX &&
-    value.every((item) => typeof item === "string" && item !== "" && item.length <= 256);
+    value.every((item) => typeof item === "string" && item.length <= 256 && GLOB.test(item));
 }

@@ -4,7 +4,7 @@
  * alone, before anything starts: what a server says of itself takes no leg away.
  */
 
-import { grantsTool, matchesTool } from "../core/glob.ts";
+import { coversTools, grantsTools } from "../core/glob.ts";
 import type { SecretText } from "../core/secret.ts";
 import type {
   BuiltinServer,
@@ -37,9 +37,6 @@ export interface Verdict {
   by: Record<Leg, string[]>;
   trifecta: boolean;
 }
-
-/** Stands for any text in a tool's name; no real name holds it. */
-const ANY = "\u2026";
 
 /** Names of variables and headers that hold keys, tokens and the like. */
 export const KEY_LIKE = /key|token|secret|passw|credential|auth|cookie|session/i;
@@ -74,51 +71,70 @@ export function grantedServers(
   tools: ToolSettings,
 ): ServerSettings[] {
   return servers.filter((server) =>
-    candidates(server.name, tools).some((name) => isGranted(tools, name))
+    patternsOf(server.name, tools).some((pattern) => isGranted(tools, pattern))
   );
 }
 
-function isGranted(tools: ToolSettings, name: string): boolean {
-  return grantsTool(tools.grant, name) && first(rulesFor(tools.rules, name), "grant") !== false;
+function isGranted(tools: ToolSettings, pattern: string): boolean {
+  return grantsTools(tools.grant, pattern) &&
+    first(rulesFor(tools.rules, pattern), "grant") !== false;
 }
 
 /** What each tool of a server brings, as far as they can be told apart before it was started. */
 function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] {
   const sources: LegSource[] = [];
-  for (const name of candidates(server.name, tools)) {
-    if (!isGranted(tools, name)) continue;
-    const declared = first(rulesFor(tools.rules, name), "legs");
-    const shown = name.replaceAll(ANY, "*");
-    if (declared) sources.push({ tool: shown, legs: declared, why: "declared" });
-    else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, shown));
-    else sources.push(assumed(server, shown));
+  for (const pattern of patternsOf(server.name, tools)) {
+    if (!isGranted(tools, pattern)) continue;
+    const declared = first(rulesFor(tools.rules, pattern), "legs");
+    if (declared) sources.push({ tool: pattern, legs: declared, why: "declared" });
+    else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, pattern));
+    else sources.push(assumed(server, pattern));
   }
   return sources;
 }
 
-/** Names that stand for every tool a server may have: those that globs name, and any other. */
-function candidates(server: string, tools: ToolSettings): string[] {
-  const names = new Set<string>([`${server}/${ANY}`]);
-  const globs = [
-    ...tools.grant.map((glob) => glob.replace(/^!/, "")),
-    ...tools.rules.map((rule) => rule.glob),
-  ];
+/**
+ * Globs that stand for every tool a server may have: any tool, those that a grant or a rule names,
+ * and what a grant and a rule have in common. Each is judged for the tools that no narrower one is of.
+ */
+function patternsOf(server: string, tools: ToolSettings): string[] {
+  const grants = partsFor(server, tools.grant.filter((glob) => !glob.startsWith("!")));
+  const rules = partsFor(server, tools.rules.map((rule) => rule.glob));
+  const parts = new Set(["*", ...grants, ...rules]);
+  for (const grant of grants) {
+    for (const rule of rules) {
+      const common = meet(grant, rule);
+      if (common === null || parts.has(common)) continue;
+      const isCommon = [grant, rule].every((part) => coversTools(`x/${part}`, `x/${common}`));
+      if (isCommon) parts.add(common);
+    }
+  }
+  return [...parts].map((part) => `${server}/${part}`);
+}
+
+/** The tools' parts of the globs that are about a server. */
+function partsFor(server: string, globs: readonly string[]): string[] {
+  const parts: string[] = [];
   for (const glob of globs) {
     const slash = glob.indexOf("/");
-    if (slash === -1 || !matchesTool(glob.slice(0, slash), `${server}/x`)) continue;
-    names.add(`${server}/${representative(glob.slice(slash + 1))}`);
+    if (slash === -1 || !coversTools(`${glob.slice(0, slash)}/*`, `${server}/*`)) continue;
+    parts.push(glob.slice(slash + 1));
   }
-  return [...names];
+  return parts;
 }
 
-/** A name that a glob matches, and that only globs as wide as it match too. */
-function representative(glob: string): string {
-  return glob.replace(/\*+|\?/g, ANY);
+/** A glob of names that two globs may have in common; null where it is one of the two. */
+function meet(one: string, two: string): string | null {
+  const [a, b] = [one.split(/[*?]+/), two.split(/[*?]+/)];
+  if (a.length === 1 || b.length === 1) return null;
+  const longer = (x: string, y: string) => x.length >= y.length ? x : y;
+  const middles = [...a.slice(1, -1), ...b.slice(1, -1)].filter((part) => part !== "");
+  return [longer(a[0]!, b[0]!), ...middles, longer(a.at(-1)!, b.at(-1)!)].join("*");
 }
 
-/** The rules that match a name, the longest glob first. */
-function rulesFor(rules: readonly ToolRule[], name: string): ToolRule[] {
-  return rules.filter((rule) => matchesTool(rule.glob, name)).sort((a, b) =>
+/** The rules that match every tool of a pattern, the longest glob first. */
+function rulesFor(rules: readonly ToolRule[], pattern: string): ToolRule[] {
+  return rules.filter((rule) => coversTools(rule.glob, pattern)).sort((a, b) =>
     b.glob.length - a.glob.length
   );
 }
@@ -169,7 +185,7 @@ function legsOfBuiltin(server: BuiltinServer, tool: string): LegSource[] {
   if (server.name === "fs") {
     const known = FS_WRITERS.has(name);
     add(given(read) && !known, "read", "sensitive");
-    add(given(write) && (known || name.includes("*")), "write", "egress");
+    add(given(write) && (known || /[*?]/.test(name)), "write", "egress");
   } else {
     add(given(read), "read", "sensitive");
     add(given(write), "write", "egress");
@@ -191,27 +207,22 @@ function holdsKey(env: Permission): boolean {
 
 /**
  * Narrows a grant for a child: each glob that it wants must lie within one of the parent's, and what
- * the parent's grant removes stays removed. The failure is the first glob that is wider.
+ * the parent's grant removes stays removed. Removals alone take away from the parent's own. The
+ * failure is the first glob that is wider.
  */
 export function narrowGrant(
   parent: readonly string[],
   wanted: readonly string[],
 ): { ok: true; value: string[] } | { ok: false; failure: string } {
-  const removals = parent.filter((glob) => glob.startsWith("!"));
-  const grants = parent.filter((glob) => !glob.startsWith("!"));
+  const isRemoval = (glob: string) => glob.startsWith("!");
+  const removals = parent.filter(isRemoval);
+  const grants = parent.filter((glob) => !isRemoval(glob));
+  if (wanted.length > 0 && wanted.every(isRemoval)) {
+    return { ok: true, value: [...new Set([...parent, ...wanted])] };
+  }
   for (const glob of wanted) {
-    if (glob.startsWith("!")) continue;
-    if (!grants.some((outer) => covers(outer, glob))) return { ok: false, failure: glob };
+    if (isRemoval(glob)) continue;
+    if (!grants.some((outer) => coversTools(outer, glob))) return { ok: false, failure: glob };
   }
   return { ok: true, value: [...new Set([...wanted, ...removals])] };
-}
-
-/** Whether every name that `inner` matches is matched by `outer`. */
-function covers(outer: string, inner: string): boolean {
-  if (outer === "*" || outer === "**" || outer === inner) return true;
-  if (inner === "*" || inner === "**") return false;
-  const whole = inner.includes("/") ? inner : `${inner}/*`;
-  // Across a `/` a wildcard of the outer glob does not reach; `**` in the inner one would.
-  if (whole.includes("**")) return false;
-  return matchesTool(outer, representative(whole));
 }

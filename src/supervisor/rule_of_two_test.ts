@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
+import { grantsTool, matchesTool } from "../core/glob.ts";
 import type {
   BuiltinServer,
   HttpServer,
@@ -114,6 +116,30 @@ const rows: [string, ServerSettings[], ToolSettings, string][] = [
     tools(["*"], rule("a/*", ["sensitive"]), rule("a/publish", ["egress"], false)),
     "s",
   ],
+  [
+    "a rule for short names says nothing of others",
+    [stdio("a")],
+    tools(["*"], rule("a/?", [])),
+    "ue",
+  ],
+  [
+    "a rule for a whole server is for names with a slash, too",
+    [stdio("a")],
+    tools(["a/get/*"], rule("a/*", ["sensitive"])),
+    "s",
+  ],
+  [
+    "what a grant and a rule have in common counts",
+    [stdio("a")],
+    tools(["a/*_public"], rule("a/*", ["untrusted_input"]), rule("a/send_*", ["egress"])),
+    "ue",
+  ],
+  [
+    "fs by a glob that a writer matches",
+    [builtin("fs", { read: ["/x"], write: ["/y"] })],
+    tools(["fs/?rite"]),
+    "se",
+  ],
   ["legs: none is a declaration", [stdio("a")], tools(["*"], rule("a/*", [])), ""],
   ["fs that reads", [builtin("fs", { read: ["/x"] })], tools(["*"]), "s"],
   [
@@ -195,7 +221,12 @@ const narrowings: [string[], string[], string[] | string][] = [
   [["docs/r*"], ["docs/*"], "docs/*"],
   [["docs/read"], ["docs/r*"], "docs/r*"],
   [["docs/*"], ["docs/read", "web/get"], "web/get"],
-  [["docs/*"], ["docs/**"], "docs/**"],
+  [["docs/*"], ["docs/**"], ["docs/**"]],
+  [["docs/?"], ["docs"], "docs"],
+  [["docs/?"], ["docs/*"], "docs/*"],
+  [["docs/?*"], ["docs/*?"], ["docs/*?"]],
+  [["d?cs/*"], ["d*/*"], "d*/*"],
+  [["*", "!docs/publish"], ["!docs/erase"], ["*", "!docs/publish", "!docs/erase"]],
   [["docs/*"], [], []],
 ];
 
@@ -213,4 +244,52 @@ Deno.test("grantedServers: a child starts only the servers whose tools it has", 
   assert.deepEqual(names(["a/x", "c"]), ["a", "c"]);
   assert.deepEqual(names(["*", "!b"]), ["a", "c"]);
   assert.deepEqual(names([]), []);
+});
+
+const part = fc.array(fc.constantFrom("a", "b", "*", "?", "a*"), { minLength: 1, maxLength: 4 })
+  .map((pieces) => pieces.join(""));
+const glob = fc.tuple(part, fc.constantFrom("", "/", "/"), part)
+  .map(([server, slash, tool]) => server + slash + (slash && tool));
+const text = fc.array(fc.constantFrom("a", "b", "c", "/"), { minLength: 1, maxLength: 5 })
+  .map((pieces) => pieces.join(""));
+
+Deno.test("narrowGrant: no name is granted to a child that its parent does not have", () => {
+  const grant = fc.array(
+    fc.tuple(fc.constantFrom("", "", "!"), glob).map((pair) => pair.join("")),
+    {
+      maxLength: 4,
+    },
+  );
+  let narrowed = 0;
+  fc.assert(
+    fc.property(grant, grant, fc.array(text, { maxLength: 20 }), (parent, wanted, names) => {
+      const child = narrowGrant(parent, wanted);
+      if (!child.ok) return;
+      narrowed++;
+      for (const name of names.flatMap((name) => [`a/${name}`, `ab/${name}`])) {
+        if (grantsTool(child.value, name)) assert.ok(grantsTool(parent, name), name);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+  assert.ok(narrowed > 300);
+});
+
+Deno.test("judgeGrant: whatever a server calls its tools, their legs are among those judged", () => {
+  // Globs as people write them: an end, a beginning, or both.
+  const simple = fc.tuple(fc.constantFrom("", "a", "ab", "b"), fc.constantFrom("", "a", "bc", "c"))
+    .map(([start, end]) => `a/${start}*${end}`);
+  const legs = fc.subarray<Leg>(["untrusted_input", "sensitive", "egress"]);
+  const rules = fc.array(fc.tuple(simple, legs), { maxLength: 3 });
+  fc.assert(
+    fc.property(fc.array(simple, { maxLength: 2 }), rules, text, (grant, declared, name) => {
+      const settings = tools(grant, ...declared.map(([glob, legs]) => rule(glob, legs)));
+      if (!grantsTool(grant, `a/${name}`)) return;
+      const { by } = judgeGrant([stdio("a")], settings);
+      const own = settings.rules.filter(({ glob }) => matchesTool(glob, `a/${name}`))
+        .sort((x, y) => y.glob.length - x.glob.length)[0]?.legs ?? ["untrusted_input", "egress"];
+      for (const leg of own) assert.ok(by[leg].length > 0, `${leg} of ${name}`);
+    }),
+    { numRuns: 3_000 },
+  );
 });
