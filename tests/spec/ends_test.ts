@@ -13,6 +13,12 @@ const LIBRARY = decodeURIComponent(new URL("../fakes/library.mjs", import.meta.u
 const strayServer = (mark: string) =>
   `lib=sh -c 'sh ${HOSTILE}leave_group.sh ${mark} & exec node ${LIBRARY}'`;
 
+/** Waits for what must come, but not for ever. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + 30_000;
+  while (!await holds()) assert.ok(performance.now() < endMs, "it never came");
+}
+
 interface End {
   name: string;
   args?(mark: string): string[];
@@ -42,7 +48,10 @@ const ENDS: End[] = [
     ) => ["--hook", `on_stop=sh -c 'sleep 60; : stop-${mark}'`, "--drain-timeout", "60s"],
     async act({ signal }, mark) {
       signal("SIGINT");
-      while ((await living(`: stop-${mark}`)).filter((line) => line.includes("sleep")).length < 2);
+      await until(async () => {
+        const lines = await living(`: stop-${mark}`);
+        return lines.filter((line) => line.includes("sleep")).length >= 2;
+      });
       signal("SIGINT");
     },
     check: ({ ran, of }) => {
@@ -102,7 +111,7 @@ for (const program of programs()) {
           act: async (started) => {
             groups = [...started.agents];
             // Of each agent: the server's shell child, itself ignoring SIGTERM, and its stray.
-            while ((await living(`stray-of-${mark}`)).length < 3);
+            await until(async () => (await living(`stray-of-${mark}`)).length >= 3);
             await end.act(started, mark);
           },
         },
