@@ -43,12 +43,7 @@ export function resumeRun(state: AgentState, event: EventOf<"run.resumed">, out:
   state.last = null;
   state.turn = null;
   if (event.forked !== true) {
-    state.progress.idle = 0;
-    state.progress.failing = 0;
-    state.progress.attempts.clear();
-    state.progress.attemptsHigh = 0;
-    state.compactions = 0;
-    state.shortened = false;
+    countAnew(state);
     noteOnLast(state.transcript, resumeNote(strategy));
   }
   state.phase = { tag: "starting", resumed: true };
@@ -104,6 +99,16 @@ function slowestCalls(state: AgentState): string {
   return slow.length === 0 ? "the model's own replies" : slow.join(", ");
 }
 
+/** What is counted in a row is counted anew; evidence stays. */
+function countAnew(state: AgentState): void {
+  state.progress.idle = 0;
+  state.progress.failing = 0;
+  state.progress.attempts.clear();
+  state.progress.attemptsHigh = 0;
+  state.compactions = 0;
+  state.shortened = false;
+}
+
 /** A warm session takes the next delivery: same transcript and evidence, its limits anew. */
 export function continueSession(
   state: AgentState,
@@ -122,12 +127,7 @@ export function continueSession(
   };
   state.startedAt = event.at;
   state.cancel = null;
-  state.progress.idle = 0;
-  state.progress.failing = 0;
-  state.progress.attempts.clear();
-  state.progress.attemptsHigh = 0;
-  state.compactions = 0;
-  state.shortened = false;
+  countAnew(state);
   state.last = null;
   state.verification = null;
   state.lastText = "";

@@ -2,6 +2,7 @@
 
 import { outputFileOf } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
+import { contextOf } from "./settings.ts";
 import { formatIso } from "../core/time.ts";
 import type { RunEnd } from "../ports/runs.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -83,20 +84,7 @@ function daemonExitCode(
 }
 
 function openTelemetry(ports: CliPorts, settings: Settings): TelemetryPort {
-  return ports.openTelemetry(
-    {
-      run_id: null,
-      agent_id: null,
-      agent_path: null,
-      comp: "supervisor",
-      pid: ports.pid,
-      trace_id: null,
-      span_id: null,
-      parent_span_id: null,
-    },
-    settings.log,
-    settings.vault,
-  );
+  return ports.openTelemetry(contextOf(ports), settings.log, settings.vault);
 }
 
 /** One run's result, as it ends: a text, or one JSON object a line; in a file, the newest alone. */

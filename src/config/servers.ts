@@ -14,21 +14,11 @@ import type {
   ServerSettings,
   StdioServer,
 } from "../wire/payload.ts";
+import { NO_PERMISSIONS } from "../wire/permissions.ts";
 import { findProgram } from "./program.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import { hasReference, isCredentialName } from "./secrets.ts";
 import { checkUrl } from "./url.ts";
-
-const NONE: PermissionSet = {
-  read: false,
-  write: false,
-  net: false,
-  run: false,
-  env: false,
-  sys: false,
-  ffi: false,
-  import: false,
-};
 
 /** Names that mean something else where servers are named. */
 const TAKEN: Readonly<Record<string, string>> = {
@@ -42,7 +32,7 @@ const MASKED = "***";
 /** Reads what `--allow-…` grants, with absolute paths and programs. */
 export function readAllow(reading: Reading): PermissionSet {
   const kinds = ["read", "write", "net", "run", "env"] as const;
-  const allow: PermissionSet = { ...NONE };
+  const allow: PermissionSet = { ...NO_PERMISSIONS };
   for (const kind of kinds) {
     const written = reading.get(`allow_${kind}`);
     if (written === true) allow[kind] = true;
@@ -147,7 +137,7 @@ function builtinServers(allow: PermissionSet, sandboxed: boolean): BuiltinServer
   ): BuiltinServer => ({
     kind: "builtin",
     name,
-    permissions: { ...NONE, ...permissions },
+    permissions: { ...NO_PERMISSIONS, ...permissions },
     sandbox: name === "exec" && sandboxed ? "bwrap" : "none",
     required: true,
     startTimeoutMs: START_TIMEOUT_MS,

@@ -2,22 +2,7 @@
 
 import { fnv64 } from "../core/hash.ts";
 import { WIRE_TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
-
-/** The harness's own tools (contract 8): no server's tool may take one of these names. */
-export const SELF_TOOL_NAMES: ReadonlySet<string> = new Set([
-  "task_refuse",
-  "resource_list",
-  "resource_read",
-  "artifact_read",
-  "note_write",
-  "note_read",
-  "subagent_spawn",
-  "subagent_status",
-  "subagent_await",
-  "subagent_cancel",
-  "subscribe",
-  "unsubscribe",
-]);
+import { SELF_TOOL_NAMES } from "../selftools/specs.ts";
 
 const SEPARATOR = "__";
 const HASH_CHARS = 8;

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { parseIso } from "../core/time.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { RecordLine } from "../wire/record.ts";
-import type { AgentResult, UsageTotals } from "../wire/result.ts";
+import { type AgentResult, NO_USAGE, type UsageTotals } from "../wire/result.ts";
 import type { RunState } from "./runs.ts";
 import { RECORD_FILE } from "./append.ts";
 import {
@@ -118,16 +118,7 @@ export class TraceBuilder {
       iterations: [],
       spans: [],
       first_non_advancing: null,
-      usage: {
-        steps: 0,
-        model_calls: 0,
-        tool_calls: 0,
-        tokens_in: 0,
-        tokens_out: 0,
-        tokens_cached: 0,
-        tokens_estimated: false,
-        cost: null,
-      },
+      usage: { ...NO_USAGE },
       end: null,
       resumed: 0,
       compactions: 0,

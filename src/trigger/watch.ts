@@ -9,7 +9,7 @@ import type { ClockPort } from "../ports/clock.ts";
 import type { Resource, ServerFailure, ToolFailure, ToolsPort } from "../ports/tools.ts";
 import type { FromAgent } from "../wire/control.ts";
 import type { Start } from "../wire/payload.ts";
-import type { AgentResult } from "../wire/result.ts";
+import { type AgentResult, failedResult } from "../wire/result.ts";
 import { TokenBucket } from "./token_bucket.ts";
 
 /** What a watch needs. */
@@ -50,26 +50,13 @@ export function startWatch(deps: WatchDeps): Watch {
 
 /** The terminal result of a watcher: a failure of its servers is the abort `mcp`. */
 export function watchResult(failure: ServerFailure | null): AgentResult {
+  if (failure === null) return { ...failedResult("cancelled", "drain"), resumable: false };
   return {
-    status: failure === null ? "cancelled" : null,
-    abort: failure === null ? null : "mcp",
-    reason: failure === null ? "drain" : `${failure.server}: ${failure.message}`,
-    retryable: failure !== null,
+    ...failedResult("crashed", `${failure.server}: ${failure.message}`),
+    status: null,
+    abort: "mcp",
+    retryable: true,
     resumable: false,
-    partial: false,
-    result: null,
-    artifact: null,
-    verification: "none declared",
-    usage: {
-      steps: 0,
-      model_calls: 0,
-      tool_calls: 0,
-      tokens_in: 0,
-      tokens_out: 0,
-      tokens_cached: 0,
-      tokens_estimated: false,
-      cost: null,
-    },
   };
 }
 
