@@ -40,6 +40,8 @@ interface OpenBlock {
   length: number;
   /** The block as it will be carried back, for all others. */
   block: JsonObject | null;
+  /** Streamed JSON of the block's `input`, for those that are carried back. */
+  input: string;
 }
 
 /** One reply as it comes. `answerTool`: the call of this tool is the answer itself. */
@@ -134,7 +136,7 @@ export class AnthropicReply implements ReplyReader {
     return {
       dialect: "anthropic",
       blocks: blocks.map((block): JsonObject => {
-        if (block.block !== null) return block.block;
+        if (block.block !== null) return withInput(block.block, block.input);
         return block.type === "text"
           ? { type: "text_place", length: block.length }
           : { type: "call_place", index: block.place };
@@ -176,9 +178,10 @@ export class AnthropicReply implements ReplyReader {
 
   #start(index: Json | undefined, block: JsonObject): void {
     const at = typeof index === "number" ? index : this.#blocks.size;
-    const type = typeof block["type"] === "string" ? block["type"] : "";
-    const open: OpenBlock = { type, place: -1, length: 0, block: null };
-    if (this.#builder.cut !== null) return;
+    const type = textOf(block["type"]) || (typeof block["text"] === "string" ? "text" : "");
+    const open: OpenBlock = { type, place: -1, length: 0, block: null, input: "" };
+    // What has no type could not be carried back.
+    if (this.#builder.cut !== null || type === "") return;
     this.#blocks.set(at, open);
     if (type === "text") {
       if (typeof block["text"] === "string") this.#addText(open, block["text"]);
@@ -203,15 +206,21 @@ export class AnthropicReply implements ReplyReader {
         this.#addText(open, textOf(delta["text"]));
         return;
       case "input_json_delta":
-        if (open.block === null) {
-          this.#builder.addArguments(open.place, textOf(delta["partial_json"]));
-        }
+        this.#addInput(open, textOf(delta["partial_json"]));
         return;
       case "thinking_delta":
         this.#grow(open, "thinking", textOf(delta["thinking"]), true);
         return;
       case "signature_delta":
         this.#grow(open, "signature", textOf(delta["signature"]), false);
+    }
+  }
+
+  #addInput(open: OpenBlock, json: string): void {
+    if (open.block === null) this.#builder.addArguments(open.place, json);
+    else if (this.#builder.cut === null) {
+      open.input += json;
+      this.#builder.addOpaque(json.length);
     }
   }
 
@@ -227,6 +236,16 @@ export class AnthropicReply implements ReplyReader {
     open.block[key] = (typeof before === "string" ? before : "") + text;
     if (isProse) this.#builder.addReasoning(text);
     else this.#builder.addOpaque(text.length);
+  }
+}
+
+/** A block whose `input` was streamed, with it. What is no JSON leaves the block as it began. */
+function withInput(block: JsonObject, json: string): JsonObject {
+  if (json === "") return block;
+  try {
+    return { ...block, input: JSON.parse(json) as Json };
+  } catch {
+    return block;
   }
 }
 

@@ -85,3 +85,28 @@ Deno.test("AnthropicReply: half a message is none; errors inside a stream keep t
     );
   }
 });
+
+Deno.test("AnthropicReply: blocks are carried back with what was streamed into them; those of no type are not", () => {
+  const search = { type: "server_tool_use", id: "s", name: "web_search", input: {} };
+  const delta = (index: number, partial_json: string): Json => ({
+    type: "content_block_delta",
+    index,
+    delta: { type: "input_json_delta", partial_json },
+  });
+  const draft = read(
+    { type: "content_block_start", index: 0, content_block: search },
+    delta(0, '{"query":'),
+    delta(0, '"deno"}'),
+    { type: "content_block_start", index: 1, content_block: { text: "found" } },
+    { type: "content_block_start", index: 2, content_block: { strange: true } },
+    { type: "content_block_start", index: 3, content_block: { ...search, id: "cut" } },
+    delta(3, '{"query":'),
+    { type: "message_stop" },
+  ).draft();
+  assert.equal(draft.text, "found");
+  assert.deepEqual(draft.opaque?.blocks, [
+    { ...search, input: { query: "deno" } },
+    { type: "text_place", length: 5 },
+    { ...search, id: "cut" },
+  ]);
+});
