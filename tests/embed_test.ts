@@ -98,15 +98,16 @@ Deno.test("runAgent in processes: result and every event, nothing left running",
     assert.equal((result.verification as { items: unknown[] }).items.length, 3);
     assert.equal(Deno.readTextFileSync(`${project}/a.txt`), "a\n");
     assertWhole(lines, result);
-    assert.deepEqual(await agentsLeft(), []);
+    assert.deepEqual(await agentsLeft(runs), []);
   }));
 
-/** Agents that this process has started and that still live. */
-async function agentsLeft(): Promise<string[]> {
+/** Agents of these runs that this process has started and that still live; other tests have theirs. */
+async function agentsLeft(runs: string): Promise<string[]> {
   const { stdout } = await new Deno.Command("ps", { args: ["-eo", "ppid=,stat=,args="] }).output();
   return new TextDecoder().decode(stdout).split("\n").filter((line) => {
     const [parent, stat] = line.trim().split(/\s+/);
-    return Number(parent) === Deno.pid && !stat!.startsWith("Z") && line.includes("__agent");
+    return Number(parent) === Deno.pid && !stat!.startsWith("Z") && line.includes("__agent") &&
+      line.includes(runs);
   });
 }
 

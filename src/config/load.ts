@@ -3,6 +3,7 @@
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Limits } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
+import { withheldProxies } from "../wire/environment.ts";
 import type { Command, Durability, HookEvent, HookSettings, LogSettings } from "../wire/payload.ts";
 import { parentOf, resolvePath } from "../toolserver/paths.ts";
 import { Layers } from "./layers.ts";
@@ -175,6 +176,9 @@ async function layVariables(input: LoadInput, layers: Layers): Promise<void> {
     if (!name.startsWith("AGENT_") || known.has(name) || name.length < 12) continue;
     const near = nearest(name, known.keys());
     if (near !== undefined) input.notice(`${name} is not used; did you mean ${near}?`);
+  }
+  for (const name of withheldProxies((name) => input.env[name])) {
+    input.notice(`${name} is not used: it holds credentials, and agents get none by environment`);
   }
 }
 

@@ -12,7 +12,7 @@ import { type Outcome, success } from "../core/outcome.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { ExitStatus, ProcessPort, SpawnFailure, SpawnSpec } from "../ports/process.ts";
 import type { ProgramPort } from "../ports/self.ts";
-import { cleanEnvironment } from "../wire/environment.ts";
+import { agentEnvironment } from "../wire/environment.ts";
 import type { FromAgent, ToAgent } from "../wire/control.ts";
 import { encodeFrame, FrameWriter, readLines } from "../wire/frame_stream.ts";
 import type { PermissionSet } from "../wire/payload.ts";
@@ -58,7 +58,7 @@ export function agentSpec(ports: SpawnPorts, process: PermissionSet): SpawnSpec 
   return {
     command: words[0]!,
     args: words.slice(1),
-    env: { ...cleanEnvironment(ports.env), ...program.environment },
+    env: { ...agentEnvironment(ports.env), ...program.environment },
     clearEnv: true,
     detached: true,
     stdin: "piped",

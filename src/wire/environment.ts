@@ -28,3 +28,44 @@ export function cleanEnvironment(
   }
   return clean;
 }
+
+/**
+ * How the network is reached: agents get these, and nothing below them. The runtime's own `fetch`
+ * reads them, by the rules of https://docs.deno.com/runtime/reference/env_variables/.
+ */
+const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+const TRUST_VARIABLES = ["DENO_CERT", "DENO_TLS_CA_STORE"];
+
+/** What no proxy is asked for: a model of this machine is not behind one. */
+const LOOPBACK = "localhost,127.0.0.1,::1";
+
+/** Proxy variables that are set to a URL with credentials in it. An environment is no place for those. */
+export function withheldProxies(env: (name: string) => string | undefined): string[] {
+  return proxiesSet(env).filter(([, url]) => url.includes("@")).map(([name]) => name);
+}
+
+/** The clean environment, and how the network is reached: what an agent gets. */
+export function agentEnvironment(
+  env: (name: string) => string | undefined,
+): Record<string, string> {
+  const variables = cleanEnvironment(env);
+  const proxies = proxiesSet(env).filter(([, url]) => !url.includes("@"));
+  for (const [name, url] of proxies) variables[name] = url;
+  if (proxies.length > 0) {
+    const direct = env("NO_PROXY") ?? env("no_proxy") ?? "";
+    variables["NO_PROXY"] = direct === "" ? LOOPBACK : `${direct},${LOOPBACK}`;
+  }
+  for (const name of TRUST_VARIABLES) {
+    const value = env(name);
+    if (value !== undefined) variables[name] = value;
+  }
+  return variables;
+}
+
+function proxiesSet(env: (name: string) => string | undefined): [name: string, url: string][] {
+  return PROXY_VARIABLES.flatMap((upper) => [upper, upper.toLowerCase()])
+    .flatMap((name): [string, string][] => {
+      const url = env(name);
+      return url === undefined || url === "" ? [] : [[name, url]];
+    });
+}
