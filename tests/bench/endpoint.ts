@@ -4,7 +4,7 @@
 export interface Endpoint {
   /** Base URL as far as `/v1`. */
   url: string;
-  /** Starts counting anew: the first `calls` requests get a tool call each, the next one the end. */
+  /** Starts counting anew: the first `calls` requests get tool calls, the next one the end. */
   reset(plan: Plan): void;
   close(): Promise<void>;
 }
@@ -20,6 +20,8 @@ export interface Plan {
   calls: number;
   /** Answers by itself; the rest of the plan is not used. `task`: the first words of the user. */
   say?: (task: string, replies: number) => Say | Promise<Say>;
+  /** Tool calls of one reply; 1 unless said. */
+  each?: number;
   /** Asked of the tool: how many bytes its answers have beside the number. */
   bytes?: number;
   /** Called before request `n` (from 1) is answered: everything else stands still meanwhile. */
@@ -63,15 +65,14 @@ export function startEndpoint(): Endpoint {
     count++;
     await plan.before?.(count);
     if (count > plan.calls) return reply(body, { content: "Counted." }, "stop", usage);
-    const call = {
-      id: `call_${count}`,
-      type: "function",
-      function: {
-        name: tool,
-        arguments: JSON.stringify(plan.bytes ? { n: count, bytes: plan.bytes } : { n: count }),
-      },
-    };
-    return reply(body, { content: null, tool_calls: [call] }, "tool_calls", usage);
+    const each = plan.each ?? 1;
+    const calls = Array.from({ length: each }, (_, index) => {
+      const n = (count - 1) * each + index + 1;
+      const args = plan.bytes ? { n, bytes: plan.bytes } : { n };
+      const call = { name: tool, arguments: JSON.stringify(args) };
+      return { id: `call_${n}`, type: "function", function: call };
+    });
+    return reply(body, { content: null, tool_calls: calls }, "tool_calls", usage);
   });
   return {
     url: `http://127.0.0.1:${server.addr.port}/v1`,

@@ -5,6 +5,7 @@ import { measureChildren, waitingHello } from "./children.ts";
 import { measureDaemons } from "./daemons.ts";
 import { measureAssembly, measureCompaction, measureLong } from "./long.ts";
 import { type Ending, finish, median, type Reading, start, sum } from "./measure.ts";
+import { measureReplay } from "./replay.ts";
 import { heading, report } from "./report.ts";
 import { measureTriggers } from "./triggers.ts";
 
@@ -182,6 +183,7 @@ export const SECTIONS: Record<string, (bench: Bench) => Promise<void>> = {
   long: measureLong,
   assembly: measureAssembly,
   compaction: measureCompaction,
+  replay: measureReplay,
   children: measureChildren,
   daemons: measureDaemons,
   triggers: measureTriggers,
