@@ -6,9 +6,9 @@ import { heading, report } from "./report.ts";
 
 const CALLS_PER_TURN = 50;
 /** Each turn is an event more than its calls. */
-const LONG_TURNS = 2_000;
-/** By then the heap has the size that it keeps. */
-const SHORT_TURNS = 1_000;
+const TURNS = 2_000;
+/** By {@link TURNS} the heap has the size that it keeps. */
+const LONGER_TURNS = 4_000;
 const READ_EVERY_MS = 200;
 const GOAL_SECONDS = 10;
 const GOAL_GROWTH = 1.1;
@@ -16,19 +16,19 @@ const GOAL_GROWTH = 1.1;
 /** Records two runs, one twice as long as the other, and replays both. */
 export async function measureReplay(bench: Bench): Promise<void> {
   heading("Replay");
-  const short = await replay(bench, await makeRecord(bench, SHORT_TURNS));
-  const long = await replay(bench, await makeRecord(bench, LONG_TURNS));
+  const one = await replay(bench, await makeRecord(bench, TURNS));
   report({
-    what: `replay of ${long.events} events`,
-    value: long.seconds,
+    what: `replay of ${one.events} events`,
+    value: one.seconds,
     unit: "s",
     goal: GOAL_SECONDS,
   });
+  const longer = await replay(bench, await makeRecord(bench, LONGER_TURNS));
   report({
-    what: "its peak memory",
-    value: long.peakMiB,
+    what: `peak memory with ${longer.events} events`,
+    value: longer.peakMiB,
     unit: "MiB",
-    base: { what: `with ${short.events} events`, value: short.peakMiB },
+    base: { what: `with ${one.events} events`, value: one.peakMiB },
     goal: GOAL_GROWTH,
   });
 }
@@ -42,6 +42,7 @@ async function makeRecord(bench: Bench, turns: number): Promise<string> {
   ]);
   const calls = args.indexOf("--max-calls");
   args[calls + 1] = String(turns * CALLS_PER_TURN);
+  args[args.indexOf("--max-steps") + 1] = String(turns + 1);
   await finish(start(bench.programs.agentd, args));
   return args[args.indexOf("--run-id") + 1]!;
 }
