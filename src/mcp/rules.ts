@@ -48,37 +48,3 @@ export class Rules {
     };
   }
 }
-
-/**
- * A token bucket: `calls` at once, then one every `perMs / calls`. Whoever takes in advance waits
- * for what it took; a wait that is not worth it is given back.
- */
-export class RateLimit {
-  readonly #calls: number;
-  readonly #perMs: number;
-  #tokens: number;
-  #filledMs: number;
-
-  constructor(calls: number, perMs: number, nowMs: number) {
-    this.#calls = calls;
-    this.#perMs = perMs;
-    this.#tokens = calls;
-    this.#filledMs = nowMs;
-  }
-
-  /** Takes one call; milliseconds to wait for it, or undefined, and nothing taken, if over `waitMsMax`. */
-  take(nowMs: number, waitMsMax: number): number | undefined {
-    const gained = (nowMs - this.#filledMs) * this.#calls / this.#perMs;
-    this.#tokens = Math.min(this.#calls, this.#tokens + gained);
-    this.#filledMs = nowMs;
-    const waitMs = Math.ceil(Math.max(0, (1 - this.#tokens) * this.#perMs / this.#calls));
-    if (waitMs > waitMsMax) return undefined;
-    this.#tokens -= 1;
-    return waitMs;
-  }
-
-  /** Gives back a call that was taken and not made. */
-  giveBack(): void {
-    this.#tokens = Math.min(this.#calls, this.#tokens + 1);
-  }
-}

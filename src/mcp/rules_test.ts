@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { toolRule } from "../../tests/fakes/tool_host.ts";
-import { RateLimit, Rules } from "./rules.ts";
+import { Rules } from "./rules.ts";
 
 Deno.test("Rules: the longest matching glob wins, key by key", () => {
   const rules = new Rules({
@@ -48,25 +48,4 @@ Deno.test("Rules: the longest matching glob wins, key by key", () => {
       assert.deepEqual(resolved[key as keyof typeof resolved], value, `${name} ${key}`);
     }
   }
-});
-
-Deno.test("RateLimit: so many at once, then one by one, and never more than its burst saved up", () => {
-  const rate = new RateLimit(2, 1_000, 0);
-  const rows: [nowMs: number, waitMsMax: number, waitMs: number | undefined][] = [
-    [0, 0, 0],
-    [0, 0, 0],
-    [0, 499, undefined],
-    [0, 500, 500],
-    [0, 1_000, 1_000],
-    [1_000, 0, undefined],
-    [1_500, 0, 0],
-    [100_000, 0, 0],
-    [100_000, 0, 0],
-    [100_000, 0, undefined],
-  ];
-  for (const [nowMs, waitMsMax, waitMs] of rows) {
-    assert.equal(rate.take(nowMs, waitMsMax), waitMs, `at ${nowMs}`);
-  }
-  rate.giveBack();
-  assert.equal(rate.take(100_000, 0), 0);
 });

@@ -3,6 +3,7 @@
 import { RESOURCES_MAX, SERVER_RESTARTS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
+import { TokenBucket } from "../core/token_bucket.ts";
 import { VERSION } from "../core/version.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { RandomPort } from "../ports/random.ts";
@@ -25,7 +26,6 @@ import { finalFault, Refused } from "./failure.ts";
 import type { Fetch } from "./http.ts";
 import { isUri } from "./metadata.ts";
 import { readResourceResult, readToolResult } from "./result.ts";
-import { RateLimit } from "./rules.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
 import { type LinkDeps, ServerLink } from "./server_link.ts";
 import { pause } from "./timing.ts";
@@ -62,7 +62,8 @@ class ToolHost implements ToolsPort {
   readonly #deps: ToolHostDeps;
   readonly #catalogue: Catalogue;
   readonly #links: ServerLink[];
-  readonly #rates = new Map<string, RateLimit>();
+  /** By the glob of the rule: tools that share it share its rate. */
+  readonly #rates = new Map<string, TokenBucket>();
   readonly #closing = new AbortController();
   #tell: (change: ToolsChange) => void = () => {};
   /** Versions of the links' tools that the catalogue was made from. */
@@ -257,16 +258,16 @@ class ToolHost implements ToolsPort {
     const nowMs = this.#deps.clock.monotonicMs();
     let bucket = this.#rates.get(rate.glob);
     if (bucket === undefined) {
-      bucket = new RateLimit(rate.calls, rate.perMs, nowMs);
+      bucket = new TokenBucket(rate.calls, rate.perMs / rate.calls, nowMs);
       this.#rates.set(rate.glob, bucket);
     }
-    const waitMs = bucket.take(nowMs, timeoutMs);
-    if (waitMs === undefined) {
+    if (bucket.waitMs(1, nowMs) > timeoutMs) {
       const message = `the rate of ${rate.glob} is used up: ${rate.calls} in ${rate.perMs} ms`;
       return finalFault("not_sent", message, true).failure;
     }
+    const waitMs = bucket.take(1, nowMs);
     if (waitMs === 0 || await pause(this.#deps.clock, waitMs, signal)) return null;
-    bucket.giveBack();
+    bucket.giveBack(1);
     return finalFault("not_sent", "the run was cancelled").failure;
   }
 }

@@ -6,6 +6,7 @@
 import { CHILD_RESERVE_MS_MAX, SPAWN_BURST_MAX, SPAWN_PER_SECOND_MAX } from "../core/limits.ts";
 import type { Limits } from "../core/limits.ts";
 import { assert } from "../core/assert.ts";
+import { TokenBucket } from "../core/token_bucket.ts";
 
 /** The caps of a tree; none can be raised from inside. */
 export type Caps = Pick<
@@ -58,9 +59,8 @@ export interface Fleet {
   /** Of the whole tree. */
   tokens: number;
   cost: number;
-  /** Spawns that may come at once, at the moment `bucketMs`. */
-  bucket: number;
-  bucketMs: number;
+  /** Spawns that may come now. */
+  spawns: TokenBucket;
   /** Why nothing is granted any more; null: it is. */
   closed: "draining" | Ceiling | null;
 }
@@ -143,8 +143,7 @@ export function plantFleet(
     alive: 1,
     tokens: 0,
     cost: 0,
-    bucket: SPAWN_BURST_MAX,
-    bucketMs: nowMs,
+    spawns: new TokenBucket(SPAWN_BURST_MAX, 1_000 / SPAWN_PER_SECOND_MAX, nowMs),
     closed: null,
   };
 }
@@ -183,7 +182,7 @@ export function admit(
     return refuse("max_subagents", `${maxSubagents} subagents in one run`);
   }
   if (parent.deadlineMs <= nowMs) return refuse("deadline", "no time is left");
-  if (refilled(fleet, nowMs) < 1) {
+  if (fleet.spawns.waitMs(1, nowMs) > 0) {
     return refuse(
       "rate",
       `at most ${SPAWN_BURST_MAX} subagents at once and ${SPAWN_PER_SECOND_MAX} a second`,
@@ -221,8 +220,7 @@ export function addChild(
     over: false,
   };
   fleet.nodes.set(node.path, node);
-  fleet.bucket = refilled(fleet, nowMs) - 1;
-  fleet.bucketMs = nowMs;
+  fleet.spawns.take(1, nowMs);
   fleet.subagents++;
   fleet.alive++;
   parent.children++;
@@ -307,9 +305,4 @@ function freePath(parent: Node, taken: ReadonlySet<string>): string {
   let index = parent.lastChild + 1;
   while (taken.has(`${parent.path}.${index}`)) index++;
   return `${parent.path}.${index}`;
-}
-
-function refilled(fleet: Fleet, nowMs: number): number {
-  const more = Math.max(0, nowMs - fleet.bucketMs) * SPAWN_PER_SECOND_MAX / 1000;
-  return Math.min(SPAWN_BURST_MAX, fleet.bucket + more);
 }

@@ -9,6 +9,7 @@ import {
   FRAMES_PER_SECOND_MAX,
 } from "../core/limits.ts";
 import { type Outcome, success } from "../core/outcome.ts";
+import { TokenBucket } from "../core/token_bucket.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { ExitStatus, ProcessPort, SpawnFailure, SpawnSpec } from "../ports/process.ts";
 import type { ProgramPort } from "../ports/self.ts";
@@ -97,39 +98,15 @@ export function spawnAgent(
   });
 }
 
-/** So much at once, so much more a second. */
-class Allowance {
-  readonly #clock: ClockPort;
-  readonly #most: number;
-  readonly #perMs: number;
-  #left: number;
-  #lastMs: number;
-
-  constructor(clock: ClockPort, most: number, perSecond: number) {
-    this.#clock = clock;
-    this.#most = most;
-    this.#perMs = perSecond / 1000;
-    this.#left = most;
-    this.#lastMs = clock.monotonicMs();
-  }
-
-  /** Whether there is so much left; it is taken in any case. */
-  take(amount: number): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    const refilled = this.#left + (nowMs - this.#lastMs) * this.#perMs;
-    this.#left = Math.min(this.#most, refilled) - amount;
-    this.#lastMs = nowMs;
-    return this.#left >= 0;
-  }
-}
-
 async function readFrames(
   clock: ClockPort,
   stdout: ReadableStream<Uint8Array>,
   listener: AgentListener,
 ): Promise<void> {
-  const frames = new Allowance(clock, FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX);
-  const chars = new Allowance(clock, FRAME_CHARS_BURST_MAX, FRAME_CHARS_PER_SECOND_MAX);
+  const bucketOf = (burst: number, perSecond: number) =>
+    new TokenBucket(burst, 1_000 / perSecond, clock.monotonicMs());
+  const frames = bucketOf(FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX);
+  const chars = bucketOf(FRAME_CHARS_BURST_MAX, FRAME_CHARS_PER_SECOND_MAX);
   let whole = true;
   const broken = (message: string) => {
     whole = false;
@@ -139,8 +116,11 @@ async function readFrames(
   await readLines(stdout, FRAME_BYTES_MAX, (event) => {
     if (event.type === "oversized") return broken(`a frame over ${FRAME_BYTES_MAX} bytes`);
     if (event.type === "invalid") return broken("a frame that is no UTF-8");
-    if (!frames.take(1)) return broken(`more than ${FRAMES_PER_SECOND_MAX} frames a second`);
-    if (!chars.take(event.text.length)) {
+    const nowMs = clock.monotonicMs();
+    if (frames.take(1, nowMs) > 0) {
+      return broken(`more than ${FRAMES_PER_SECOND_MAX} frames a second`);
+    }
+    if (chars.take(event.text.length, nowMs) > 0) {
       return broken(`more than ${FRAME_CHARS_PER_SECOND_MAX} characters a second`);
     }
     const frame = parseFromAgent(event.text);

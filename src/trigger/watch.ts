@@ -5,12 +5,12 @@
 
 import { UPDATES_BURST_MAX, UPDATES_PER_SECOND_MAX } from "../core/limits.ts";
 import { globToRegExp } from "../core/glob.ts";
+import { TokenBucket } from "../core/token_bucket.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { Resource, ServerFailure, ToolFailure, ToolsPort } from "../ports/tools.ts";
 import type { FromAgent } from "../wire/control.ts";
 import type { Start } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
-import { TokenBucket } from "./token_bucket.ts";
 
 /** What a watch needs. */
 export interface WatchDeps {
@@ -88,7 +88,7 @@ class Watcher {
     });
     this.#bucket = new TokenBucket(
       UPDATES_BURST_MAX,
-      UPDATES_PER_SECOND_MAX,
+      1_000 / UPDATES_PER_SECOND_MAX,
       deps.clock.monotonicMs(),
     );
   }
@@ -220,7 +220,8 @@ class Watcher {
     const { clock, tell, signal } = this.#deps;
     if (this.#flushing || !this.#ready || signal.aborted) return;
     for (const [place, possibly] of this.#dirty) {
-      const waitMs = this.#bucket.take(clock.monotonicMs());
+      const nowMs = clock.monotonicMs();
+      const waitMs = this.#bucket.waitMs(1, nowMs);
       if (waitMs > 0) {
         this.#flushing = true;
         const cancel = clock.after(waitMs, () => {
@@ -231,6 +232,7 @@ class Watcher {
         signal.addEventListener("abort", cancel, { once: true });
         return;
       }
+      this.#bucket.take(1, nowMs);
       this.#dirty.delete(place);
       const [server, uri] = unkey(place);
       tell({ v: 1, type: "updated", server, uri, possibly });
