@@ -2,12 +2,11 @@
 
 import { withoutControls } from "../core/text.ts";
 import type { Vault } from "../core/secret.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, within } from "../ports/clock.ts";
 import type { ChildProcess, ProcessPort } from "../ports/process.ts";
 import type { CommandOutcome } from "../wire/worker.ts";
 import { descendantsOf, orphansOf } from "../core/process_tree.ts";
 import { BoundedOutput } from "./bounded_output.ts";
-import { within } from "./servers.ts";
 
 /** What running a command needs. */
 export interface CommandDeps {

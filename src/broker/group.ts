@@ -1,10 +1,10 @@
 /** The end of the agent's process group, and of what left it. */
 
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
+import { within } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { BrokerPorts } from "./ports.ts";
-import { within } from "./servers.ts";
 
 /** How long the process table may take before the group dies without it. */
 const TABLE_WAIT_MS = 300;

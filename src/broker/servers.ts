@@ -6,7 +6,7 @@
 import { SERVER_CLOSE_MS, SERVER_STDIN_BYTES_MAX, SERVER_TERM_MS } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, within } from "../ports/clock.ts";
 import type { ChildProcess, ExitStatus, ProcessPort, SpawnSpec } from "../ports/process.ts";
 import type { ProgramPort } from "../ports/self.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -243,15 +243,4 @@ function spec(words: readonly string[], env: Record<string, string>, cwd: string
     stdout: "piped",
     stderr: "piped",
   };
-}
-
-/** Whether a promise was fulfilled within a time. */
-export function within(clock: ClockPort, waitMs: number, what: Promise<unknown>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = clock.after(waitMs, () => resolve(false));
-    what.then(() => {
-      cancel();
-      resolve(true);
-    });
-  });
 }

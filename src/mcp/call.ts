@@ -5,13 +5,13 @@ import type { JsonObject } from "../core/json.ts";
 import { PROGRESS_EXTENSIONS_MAX, TRANSPORT_BACKOFF } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatDuration } from "../core/units.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { ToolFailure, ToolResult } from "../ports/tools.ts";
 import type { Connection } from "./connection.ts";
 import { classifyError, type Fault, finalFault } from "./failure.ts";
 import type { ServerLink } from "./server_link.ts";
-import { pause, TimeLimit } from "./timing.ts";
+import { TimeLimit } from "./timing.ts";
 
 /** One request. */
 export interface Attempt {

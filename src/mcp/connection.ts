@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
 import { formatDuration } from "../core/units.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, within } from "../ports/clock.ts";
 import type { ServerFailure } from "../ports/tools.ts";
 import type { HttpServer, ServerSettings } from "../wire/payload.ts";
 import { boundedMessage, classifyError, HttpFault } from "./failure.ts";
@@ -12,7 +12,7 @@ import { type Fetch, type HttpEvents, HttpTransport } from "./http.ts";
 import type { ListedTool } from "./metadata.ts";
 import { PASS, type Sdk, SDK_TIMEOUT_MS, type SdkClient } from "./sdk.ts";
 import { PortTransport, type StrayLine } from "./stdio.ts";
-import { pause, unlessAborted } from "./timing.ts";
+import { unlessAborted } from "./timing.ts";
 
 /** Lends the bytes of a stdio server: asks the broker to start it. */
 export type OpenServer = (
@@ -172,13 +172,6 @@ export class Connection {
       if (this.#retired && this.#inFlight === 0) void this.close();
     }
   }
-}
-
-/** Waits for a promise, at most so long. */
-async function within(clock: ClockPort, timeoutMs: number, promise: Promise<unknown>) {
-  const stop = new AbortController();
-  await Promise.race([promise, pause(clock, timeoutMs, stop.signal)]);
-  stop.abort();
 }
 
 /** Opens a connection; `signal` bounds it in time. */

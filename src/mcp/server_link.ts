@@ -3,6 +3,7 @@
 import { backoffMs, type BackoffPlan } from "../core/backoff.ts";
 import { RESOURCES_MAX, TOOLS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
+import { pause } from "../ports/clock.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { Resource, ServerFailure, ToolFailure } from "../ports/tools.ts";
@@ -21,7 +22,7 @@ import { type Listing, readList } from "./listing.ts";
 import { type ListedTool, readResource } from "./metadata.ts";
 import { readTools } from "./listed_tools.ts";
 import { type SubscriptionEvents, Subscriptions } from "./subscriptions.ts";
-import { pause, TimeLimit, unlessAborted } from "./timing.ts";
+import { TimeLimit, unlessAborted } from "./timing.ts";
 
 /** What a link needs. */
 export interface LinkDeps extends ConnectionDeps {

@@ -5,14 +5,14 @@
 
 import { backoffMs, type BackoffPlan } from "../core/backoff.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { ToolFailure } from "../ports/tools.ts";
 import type { Connection } from "./connection.ts";
 import { classifyError, finalFault } from "./failure.ts";
 import { isUri } from "./metadata.ts";
 import { SDK_TIMEOUT_MS } from "./sdk.ts";
-import { pause, TimeLimit } from "./timing.ts";
+import { TimeLimit } from "./timing.ts";
 
 /** What is heard. */
 export interface SubscriptionEvents {

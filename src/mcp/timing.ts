@@ -64,22 +64,6 @@ export class TimeLimit {
   }
 }
 
-/** Waits; false if the signal aborted first. */
-export function pause(clock: ClockPort, delayMs: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      cancel();
-      resolve(false);
-    };
-    const cancel = clock.after(delayMs, () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve(true);
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-}
-
 /** The promise's value, or undefined if the signal aborts first. */
 export function unlessAborted<Value>(
   promise: Promise<Value>,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ManualClock } from "../../tests/fakes/manual_clock.ts";
 import { PROGRESS_EXTENSIONS_MAX } from "../core/limits.ts";
-import { pause, TimeLimit, unlessAborted } from "./timing.ts";
+import { TimeLimit, unlessAborted } from "./timing.ts";
 
 const never = new AbortController().signal;
 
@@ -60,19 +60,6 @@ Deno.test("TimeLimit: a thousand reports at once count as one", () => {
   assert.equal(limit.cause, null);
   clock.advance(10);
   assert.equal(limit.cause, "timeout");
-});
-
-Deno.test("pause: waits, or ends with the signal and leaves no timer", async () => {
-  const clock = new ManualClock();
-  const stop = new AbortController();
-  const whole = pause(clock, 10, stop.signal);
-  clock.advance(10);
-  assert.equal(await whole, true);
-  const cut = pause(clock, 10, stop.signal);
-  stop.abort();
-  assert.equal(await cut, false);
-  assert.equal(await pause(clock, 10, stop.signal), false);
-  assert.equal(clock.pending, 0);
 });
 
 Deno.test("unlessAborted: the value, the error, or undefined when it is over", async () => {

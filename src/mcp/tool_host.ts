@@ -5,7 +5,7 @@ import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
 import { TokenBucket } from "../core/token_bucket.ts";
 import { VERSION } from "../core/version.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type {
@@ -28,7 +28,6 @@ import { isUri } from "./metadata.ts";
 import { readResourceResult, readToolResult } from "./result.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
 import { type LinkDeps, ServerLink } from "./server_link.ts";
-import { pause } from "./timing.ts";
 
 /** What a tool host needs. */
 export interface ToolHostDeps {

@@ -6,7 +6,7 @@ import { TRANSPORT_BACKOFF } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
 import { clip } from "../core/text.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { HttpPort, HttpRequest } from "../ports/http.ts";
 import type { ModelFailure, ModelReply, ModelRequest, Usage } from "../ports/model.ts";
 import type { RandomPort } from "../ports/random.ts";
@@ -104,7 +104,7 @@ export class HttpEndpoint implements Member {
         return failed(await this.#failure(exhausted(verdict), attempts, signal));
       }
       this.#tellRetry(attempts, verdict.reason, waitMs);
-      if (!await sleep(this.#deps.clock, waitMs, signal)) {
+      if (!await pause(this.#deps.clock, waitMs, signal)) {
         return failed(await this.#failure(cancelled(), attempts, signal));
       }
     }
@@ -306,20 +306,4 @@ function exhausted(verdict: { reason: string; detail: string }): Extract<
 > {
   const { reason, detail } = verdict;
   return { retry: false, class: "unreachable", retryable: true, reason, detail };
-}
-
-/** Waits; false if the signal ended the wait. Leaves no timer behind. */
-function sleep(clock: ClockPort, delayMs: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const onAbort = () => {
-      cancel();
-      resolve(false);
-    };
-    const cancel = clock.after(delayMs, () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve(true);
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

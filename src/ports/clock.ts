@@ -11,3 +11,30 @@ export interface ClockPort {
   monotonicMs(): number;
   after(delayMs: number, fire: () => void): Cancel;
 }
+
+/** Waits `delayMs`; false, at once and with no timer left, if the signal aborts first or has aborted. */
+export function pause(clock: ClockPort, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const onAbort = (): void => {
+      cancel();
+      resolve(false);
+    };
+    const cancel = clock.after(delayMs, () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve(true);
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Whether a promise is fulfilled within a time; it rejects if that does. Leaves no timer. */
+export function within(
+  clock: ClockPort,
+  timeoutMs: number,
+  promise: Promise<unknown>,
+): Promise<boolean> {
+  const over = Promise.withResolvers<false>();
+  const cancel = clock.after(timeoutMs, () => over.resolve(false));
+  return Promise.race([promise.then(() => true), over.promise]).finally(cancel);
+}

@@ -2,14 +2,13 @@
 
 import type { JsonObject } from "../core/json.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { HttpPort } from "../ports/http.ts";
 import { toAtif } from "./atif.ts";
 import { toOpenai } from "./openai.ts";
 import { type OtlpFailure, sendOtlp, toOtlp } from "./otlp.ts";
 import { type CommandOutput, formatCount, usageError } from "./output.ts";
-import { pause } from "./pause.ts";
 import { describeFault, readRecord, refusal } from "./read.ts";
 import type { RunPlace } from "./runs.ts";
 import { runRecords } from "./trace.ts";

@@ -2,7 +2,7 @@
 
 import { parseIso } from "../core/time.ts";
 import { formatSize } from "../core/units.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { LockPort } from "../ports/lock.ts";
 import { RECORD_FILE } from "./append.ts";
@@ -16,7 +16,6 @@ import {
   renderTable,
   usageError,
 } from "./output.ts";
-import { pause } from "./pause.ts";
 import { describeFault, isForeignVersion, refusal } from "./read.ts";
 import { isRunning, type RunPlace, type RunState } from "./runs.ts";
 import {

@@ -6,7 +6,7 @@ import { LISTING_INSTRUCTION_CHARS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatSize, parseDurationMs } from "../core/units.ts";
 import { parseIso } from "../core/time.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, pause } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { LockHandle, LockPort } from "../ports/lock.ts";
 import type { RecordLine } from "../wire/record.ts";
@@ -20,7 +20,6 @@ import {
   renderTable,
   usageError,
 } from "./output.ts";
-import { pause } from "./pause.ts";
 import { readHead, readRecord, readTail } from "./read.ts";
 import { TERMINAL_TYPE } from "./terminal.ts";
 

@@ -12,7 +12,7 @@ import {
   EXEC_TIMEOUT_MS_MAX,
   PATH_CHARS_MAX,
 } from "../core/tool_limits.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, within } from "../ports/clock.ts";
 import type { ChildProcess, ExitStatus, ProcessPort, SpawnFailure } from "../ports/process.ts";
 import type { PermissionSet } from "../wire/payload.ts";
 import { sandboxCommand } from "./bwrap.ts";
@@ -261,14 +261,8 @@ class Run {
   }
 
   /** Whether the pipes are still open a while after the end. */
-  #linger(drained: Promise<unknown>): Promise<boolean> {
-    return new Promise((resolve) => {
-      const stopTimer = this.#deps.clock.after(EXEC_PIPE_LINGER_MS, () => resolve(true));
-      drained.then(() => {
-        stopTimer();
-        resolve(false);
-      });
-    });
+  async #linger(drained: Promise<unknown>): Promise<boolean> {
+    return !await within(this.#deps.clock, EXEC_PIPE_LINGER_MS, drained);
   }
 }
 

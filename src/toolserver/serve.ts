@@ -1,7 +1,7 @@
 /** What a server's Worker does, over the ports that it is given. */
 
 import { DRAIN_MS, EXEC_GRACE_MS } from "../core/tool_limits.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, within } from "../ports/clock.ts";
 import type { ProcessPort } from "../ports/process.ts";
 import type { RandomPort } from "../ports/random.ts";
 import type { SocketPort } from "../ports/socket.ts";
@@ -89,14 +89,4 @@ async function serve(order: ServerOrder, ports: ServingPorts, groups: GroupsPort
   await transport.close();
   await within(ports.clock, EXEC_GRACE_MS * 2, served.settled());
   ports.post({ type: "done" });
-}
-
-async function within(clock: ClockPort, delayMs: number, wait: Promise<void>): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const stop = clock.after(delayMs, resolve);
-    wait.then(() => {
-      stop();
-      resolve();
-    });
-  });
 }
