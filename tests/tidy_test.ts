@@ -155,6 +155,20 @@ Deno.test("tidy: every exported symbol of the program says what it is", () => {
   assert.deepEqual(silent, []);
 });
 
+Deno.test("tidy: a value is exported only for another file", () => {
+  const words = new Map(sources.map(([file, text]) => [file, new Set(text.match(/\w+/g))]));
+  const unused: string[] = [];
+  for (const [file, text] of sources) {
+    if (!/^(?:src|tools)\//.test(file)) continue;
+    const pattern = /^export (?:async )?(?:function\*?|class|const) (\w+)/gm;
+    for (const [, name] of text.matchAll(pattern)) {
+      const isUsed = [...words].some(([other, used]) => other !== file && used.has(name!));
+      if (!isUsed) unused.push(`${file}: ${name}`);
+    }
+  }
+  assert.deepEqual(unused, []);
+});
+
 Deno.test("tidy: every bound in core is kept somewhere", () => {
   const isBounds = (file: string): boolean => /^src\/core\/(?:\w+_)?limits\.ts$/.test(file);
   const bounds = program.filter(([file]) => isBounds(file)).map(([, text]) => text).join("\n");

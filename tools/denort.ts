@@ -13,7 +13,7 @@ export interface Compiler {
 }
 
 /** What is recovered: the head of a file in an npm package, known by its digest. */
-export const RECOVERED = {
+const RECOVERED = {
   denoPackage: "@deno/linux-x64-glibc@2.4.2",
   package: "@vltpkg/cli-linux-x64@0.0.0-18",
   file: "package/vlt",

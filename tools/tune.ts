@@ -12,7 +12,7 @@ import { scriptedTrajectories } from "../tests/corpus/scenarios.ts";
 import { judgeTrajectory, type Trajectory, turnsOf } from "../tests/corpus/trajectory.ts";
 
 /** Where the trajectories are, a line each. */
-export const CORPUS = "tests/corpus/corpus.jsonl";
+const CORPUS = "tests/corpus/corpus.jsonl";
 
 /** The knobs that are tuned. */
 export type Knobs = Pick<Limits, "idleLimit" | "failLimit" | "repeatCap">;
@@ -28,7 +28,7 @@ export interface Tuned extends Knobs {
 }
 
 /** Values around the defaults. */
-export const GRID: { [Knob in keyof Knobs]: readonly number[] } = {
+const GRID: { [Knob in keyof Knobs]: readonly number[] } = {
   idleLimit: [2, 3, 4, 6],
   failLimit: [4, 6, 8, 12],
   repeatCap: [2, 3, 4, 6],

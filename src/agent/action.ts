@@ -101,7 +101,7 @@ function isWholeReply(
 }
 
 /** Gives every call an id of its own and says which calls are legal. */
-export function readCalls(calls: readonly ToolCall[], scope: Scope): ProposedCall[] {
+function readCalls(calls: readonly ToolCall[], scope: Scope): ProposedCall[] {
   const seen = new Set<string>();
   return calls.map((call, index) => {
     const usable = /^[A-Za-z0-9_-]{1,64}$/.test(call.id) && !seen.has(call.id);

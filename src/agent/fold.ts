@@ -14,7 +14,7 @@ import { step, TABLE } from "./step.ts";
 export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TABLE.new) as AgentEventType[]);
 
 /** The event of a record line; null where the line is a decision or an annotation. */
-export function eventOf(line: RecordLine): AgentEvent | null {
+function eventOf(line: RecordLine): AgentEvent | null {
   if (!EVENT_TYPES.has(line.type)) return null;
   return line as unknown as AgentEvent;
 }

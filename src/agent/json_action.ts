@@ -21,7 +21,7 @@ export interface FoundAction {
 }
 
 /** The end (exclusive) of the balanced object or array that starts at `start`, or -1. */
-export function balancedEnd(text: string, start: number): number {
+function balancedEnd(text: string, start: number): number {
   let depth = 0;
   let inString = false;
   for (let i = start; i < text.length; i++) {
@@ -37,7 +37,7 @@ export function balancedEnd(text: string, start: number): number {
 }
 
 /** Every outermost object in a text that is JSON, in order; linear in the text. */
-export function* findObjects(
+function* findObjects(
   text: string,
 ): Generator<{ value: JsonObject; start: number; end: number }> {
   for (const found of findValues(text, /\{/g)) {

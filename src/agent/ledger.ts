@@ -129,7 +129,7 @@ function isPlainSuccess(entry: LedgerEntry): boolean {
 }
 
 /** One line of the ledger. */
-export function renderEntry(entry: LedgerEntry): string {
+function renderEntry(entry: LedgerEntry): string {
   const steps = entry.firstStep === entry.lastStep
     ? `step ${entry.firstStep}`
     : `steps ${entry.firstStep} to ${entry.lastStep}`;

@@ -285,7 +285,7 @@ function readDirectories(
 }
 
 /** Where state is kept unless said otherwise (XDG base directories). */
-export function stateHome(input: Pick<LoadInput, "env" | "home" | "cwd">): string {
+function stateHome(input: Pick<LoadInput, "env" | "home" | "cwd">): string {
   const base = input.env.XDG_STATE_HOME;
   // The specification says that a relative path is to be ignored.
   if (base !== undefined && base.startsWith("/")) return resolvePath(base, "agentd");

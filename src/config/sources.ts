@@ -13,9 +13,6 @@ import type { Locate } from "./origin.ts";
 import { describeFailure } from "./problem.ts";
 import type { LoadInput } from "./reading.ts";
 
-/** What is looked for in the working directory. */
-export const FOUND_NAME = CONFIGURATION_NAME;
-
 /** A configuration file as it was read. */
 export interface ConfigFile {
   /** Absolute. */
@@ -42,14 +39,14 @@ export async function readConfigFile(
     return await readConfig(input, layers, resolvePath(input.cwd, named), named, where);
   }
   if (input.recorded) return null;
-  const path = resolvePath(input.cwd, FOUND_NAME);
+  const path = resolvePath(input.cwd, CONFIGURATION_NAME);
   if (!input.files.lstat(path).ok) return null;
   const why = whyOpenToOthers(input, path);
   if (why !== null) {
-    input.notice(`${FOUND_NAME} is not used: ${why}`);
+    input.notice(`${CONFIGURATION_NAME} is not used: ${why}`);
     return null;
   }
-  return await readConfig(input, layers, path, FOUND_NAME, null);
+  return await readConfig(input, layers, path, CONFIGURATION_NAME, null);
 }
 
 /** Why a found file may have been written by someone else; null if only the user can have. */

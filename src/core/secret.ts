@@ -91,8 +91,3 @@ export class Vault {
     return vault;
   }
 }
-
-/** How a secret text looks to people: its literal parts, `***` in the holes. */
-export function maskedText(text: SecretText): string {
-  return text.map((part) => typeof part === "string" ? part : "***").join("");
-}

@@ -11,7 +11,7 @@ import {
 } from "./recording.ts";
 
 /** How recorded endpoints are named in telemetry, results and failures. */
-export const RECORDED_LABEL = "recorded";
+const RECORDED_LABEL = "recorded";
 
 /**
  * Playback. Requests that look the same are answered in the order of the recording; once it has no

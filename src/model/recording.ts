@@ -13,7 +13,7 @@ import { clip } from "../core/text.ts";
 import type { FinishReason, Message, ModelReply, ModelRequest, ToolCall } from "../ports/model.ts";
 
 /** The version of the format that is written, and the only one that is read. */
-export const RECORDING_VERSION = 1;
+const RECORDING_VERSION = 1;
 const RECORDING_KIND = "agentd-recording";
 const INSTRUCTION_CHARS_MAX = 500;
 
@@ -75,7 +75,7 @@ export function printRequest(request: ModelRequest): RequestPrint {
 }
 
 /** The digest of what the model said: text, call names and canonical arguments; no ids. */
-export function digestReply(reply: { text: string; calls: readonly ToolCall[] }): string {
+function digestReply(reply: { text: string; calls: readonly ToolCall[] }): string {
   const calls = reply.calls.map((call): Json => {
     const parsed = parseJson(call.arguments);
     return [call.name, parsed.ok ? parsed.value : call.arguments];

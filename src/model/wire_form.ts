@@ -33,7 +33,7 @@ export function describePart(part: Part): string {
 }
 
 /** Parts as one text. */
-export function describeParts(parts: readonly Part[]): string {
+function describeParts(parts: readonly Part[]): string {
   return parts.map(describePart).filter((text) => text !== "").join("\n\n");
 }
 

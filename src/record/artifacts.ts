@@ -21,7 +21,7 @@ import { readFully } from "./append.ts";
 export const ARTIFACTS_DIRECTORY = "artifacts";
 
 /** An artifact's id: the name of its file. */
-export const ARTIFACT_ID = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
+const ARTIFACT_ID = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
 /** The largest artifact that is ever kept. */
 export const ARTIFACT_BYTES_MAX = TOOL_RESULT_BYTES_MAX;

@@ -7,7 +7,7 @@ import { observationText, partText } from "./artifacts.ts";
 import type { AgentTranscript, TranscriptCall, TranscriptEntry } from "./transcript.ts";
 
 /** The version of the format that is written. */
-export const ATIF_VERSION = "ATIF-v1.8";
+const ATIF_VERSION = "ATIF-v1.8";
 
 const IMAGES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const SOUNDS: ReadonlySet<string> = new Set([

@@ -120,7 +120,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** The table and the footer. */
-export function renderTrace(trace: RunTrace): string {
+function renderTrace(trace: RunTrace): string {
   const rows = orderRows(trace.agents).map(({ agent, iteration }) => row(agent, iteration));
   return `${headLine(trace)}\n${renderTable(COLUMNS, rows)}\n${footer(trace)}`;
 }

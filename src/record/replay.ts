@@ -33,7 +33,7 @@ const DECISIONS: Record<DecisionType, true> = {
 };
 
 /** Every line type that is a decision; what is neither event nor decision is an annotation. */
-export const DECISION_TYPES: ReadonlySet<string> = new Set(Object.keys(DECISIONS));
+const DECISION_TYPES: ReadonlySet<string> = new Set(Object.keys(DECISIONS));
 
 /** The first place where the machine decides otherwise than the record says. */
 export interface Divergence {

@@ -129,7 +129,7 @@ export async function listRuns(deps: RunsDeps): Promise<RunSummary[]> {
 }
 
 /** One run's line in the list, from the head and the tail of its record. */
-export async function summarizeRun(deps: RunsDeps, place: RunPlace): Promise<RunSummary> {
+async function summarizeRun(deps: RunsDeps, place: RunPlace): Promise<RunSummary> {
   const { files } = deps;
   const head = readHead(files, place.record);
   const tail = readTail(files, place.record);
@@ -177,7 +177,7 @@ function addTurns(files: FilesPort, record: string, summary: RunSummary): RunSum
 }
 
 /** The runs there are, unsorted and unread. */
-export function runPlaces(deps: { files: FilesPort; runDirectory: string }): RunPlace[] {
+function runPlaces(deps: { files: FilesPort; runDirectory: string }): RunPlace[] {
   const names = deps.files.list(deps.runDirectory);
   if (!names.ok) return [];
   return names.value.filter((name) => RUN_ID.test(name)).map((id) =>

@@ -111,7 +111,7 @@ function parseRequest(frame: JsonObject): Outcome<FromAgent, string> {
 }
 
 /** An agent's result as it may be believed: every member of the right kind, nothing else kept. */
-export function parseResult(value: Json | undefined): Outcome<AgentResult, string> {
+function parseResult(value: Json | undefined): Outcome<AgentResult, string> {
   if (!isObject(value)) return bad("result", value);
   const { status, abort, reason, retryable, resumable, partial, artifact } = value;
   const known = typeof status === "string" && (STATUSES as readonly string[]).includes(status);

@@ -19,7 +19,7 @@ import type {
 export const LEGS: readonly Leg[] = ["untrusted_input", "sensitive", "egress"];
 
 /** What is assumed of a tool of which nothing was declared. */
-export const ASSUMED_LEGS: readonly Leg[] = ["untrusted_input", "egress"];
+const ASSUMED_LEGS: readonly Leg[] = ["untrusted_input", "egress"];
 
 /** One tool, or all of a server's that no rule names, with what it brings and why. */
 export interface LegSource {

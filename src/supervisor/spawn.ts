@@ -52,7 +52,7 @@ export interface AgentProcess {
 const OUTPUT_WAIT_MS = 500;
 
 /** What starts an agent: permissions count from source only, argv holds no word of the task. */
-export function agentSpec(ports: SpawnPorts, process: PermissionSet): SpawnSpec {
+function agentSpec(ports: SpawnPorts, process: PermissionSet): SpawnSpec {
   const { program } = ports;
   const flags = permissionFlags(process, program.code);
   const words = [...ports.wrapper, program.command, ...program.args(["__agent"], flags)];

@@ -111,7 +111,7 @@ function bodyOf({ url, body }: HttpRequest): BodyInit | undefined {
 }
 
 /** The closed class of what `fetch`, or reading its body, threw. */
-export function classifyHttpError(error: unknown, signal: AbortSignal): HttpFailure {
+function classifyHttpError(error: unknown, signal: AbortSignal): HttpFailure {
   const message = error instanceof Error ? error.message : String(error);
   const text = error instanceof Error && error.cause !== undefined
     ? `${message}: ${String(error.cause)}`

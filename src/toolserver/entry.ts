@@ -51,7 +51,7 @@ export interface ToolServerRequest {
 }
 
 /** How `agentd mcp` is called. */
-export const TOOL_SERVER_USAGE = `Usage: agentd mcp fs|http|exec [--allow-…]
+const TOOL_SERVER_USAGE = `Usage: agentd mcp fs|http|exec [--allow-…]
 
 Serves one built-in tool server on stdio, to any MCP client, with exactly these permissions:
 
@@ -63,7 +63,7 @@ Serves one built-in tool server on stdio, to any MCP client, with exactly these 
 A flag without a list allows everything of its kind.`;
 
 /** Reads the arguments after `mcp`; every problem at once. */
-export function parseToolServerArguments(
+function parseToolServerArguments(
   args: readonly string[],
   workingDirectory: string,
 ): { request: ToolServerRequest | null; problems: string[] } {

@@ -7,7 +7,7 @@ import { ALLOW_KINDS, type AllowKind, unitePermissions } from "./flags.ts";
 import type { Sandbox, ServerKind } from "./messages.ts";
 
 /** The kinds of permission that each server makes use of. */
-export const USED_KINDS: Readonly<Record<ServerKind, readonly AllowKind[]>> = {
+const USED_KINDS: Readonly<Record<ServerKind, readonly AllowKind[]>> = {
   fs: ["read", "write"],
   http: ["net"],
   // Beyond run and env: what a command finds inside its sandbox, where there is one.

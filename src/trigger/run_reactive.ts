@@ -40,7 +40,7 @@ import { splitSource } from "./watch.ts";
 import { WatcherKeeper } from "./watcher_keeper.ts";
 
 /** The server's name that requests to POST /trigger carry. */
-export const TRIGGER_SERVER = "trigger";
+const TRIGGER_SERVER = "trigger";
 
 const DEBOUNCE_MS = 250;
 const CAP = 16;

@@ -14,7 +14,7 @@ import type { FilesPort } from "../ports/files.ts";
 import type { Change, StoredBody } from "./route_queue.ts";
 
 /** Version of the state file; a higher one is not read. */
-export const STATE_VERSION = 1;
+const STATE_VERSION = 1;
 
 /** A warm session that may be taken up again from its record. */
 export interface SessionState {

@@ -6,11 +6,6 @@ import type { TelemetryLine } from "./telemetry.ts";
 
 const ACTIONS_SHOWN_MAX = 6;
 
-/** A line as JSON, as machines read it. */
-export function formatJson(line: TelemetryLine): string {
-  return JSON.stringify(line);
-}
-
 /**
  * A line as people read it, without its line feed; null where it says nothing that they need. One
  * line a turn: step, verdict, new evidence, actions, tokens, time. Subagents' lines begin with their

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { EVENTS, type TelemetryLine } from "./telemetry.ts";
-import { formatJson, formatText } from "./telemetry_text.ts";
+import { formatText } from "./telemetry_text.ts";
 
 const line = (
   event: TelemetryLine["event"],
@@ -138,10 +138,4 @@ Deno.test("formatText: one line, bounded, without control characters", () => {
   assert.equal(text.length, 400);
   // deno-lint-ignore no-control-regex
   assert.doesNotMatch(text, /[\x00-\x1f\u202e]/);
-});
-
-Deno.test("formatJson: one JSON object in one line", () => {
-  const given = line("loop.step", { why: "a\nb" });
-  assert.deepEqual(JSON.parse(formatJson(given)), given);
-  assert.ok(!formatJson(given).includes("\n"));
 });

@@ -28,7 +28,7 @@ function entryOr(folder: string): Area {
 const SHARED = ["core", "ports", "wire"];
 
 /** Folders of the middle: they meet in ports, and import of each other what a port cannot say. */
-export const MIDDLE: readonly string[] = [
+const MIDDLE: readonly string[] = [
   "agent",
   "model",
   "mcp",

@@ -25,7 +25,7 @@ function normalise(path: string): string {
 }
 
 /** Why a file may not import this specifier; undefined if it may. */
-export function importFault(file: string, specifier: string): string | undefined {
+function importFault(file: string, specifier: string): string | undefined {
   const area = areaOf(file);
   if (/^(?:https?|jsr|npm):/.test(specifier)) {
     return `Cannot import ${specifier}: dependencies stand in deno.json and come from npm.`;
