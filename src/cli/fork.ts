@@ -7,12 +7,11 @@ import { readHead } from "../record/read.ts";
 import type { RunPlace } from "../record/runs.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
-import { findModel } from "./find_model.ts";
 import type { CliPorts } from "./ports.ts";
 import { findRun, openLook } from "./record_commands.ts";
-import { recordedRun, withoutFixed, workIn } from "./resume.ts";
+import { loadRecorded } from "./resume.ts";
 import { runToEnd } from "./run.ts";
-import { loadCommandSettings, tellNotices, tellProblems } from "./settings.ts";
+import { tellNotices } from "./settings.ts";
 
 /** Forks a run at an iteration, and goes on against a live model; the exit code. */
 export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Promise<number> {
@@ -28,22 +27,14 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
     return cannot("--from N and --with model belong together: a fork goes on against a live model");
   }
   if (until !== undefined) return cannot("--until is of a replay; a fork takes --from");
-  const recorded = recordedRun(startOf(ports, place));
-  if (!recorded) return cannot(`Cannot fork run ${place.id}: its record holds no configuration`);
-  const there = workIn(ports, place, recorded);
-  if (!there) return EXIT_USAGE;
-  const loaded = await loadCommandSettings(
-    there,
-    withoutFixed(parsed, ["instruction"]),
-    "resume",
-    recorded,
-  );
-  if (!loaded.settings) {
-    tellProblems(ports, parsed, loaded);
-    return EXIT_USAGE;
-  }
-  const found = await findModel(ports, loaded.settings);
-  if (!found) return EXIT_USAGE;
+  const loaded = await loadRecorded(ports, parsed, {
+    verb: "fork",
+    place,
+    plan: startOf(ports, place),
+    fixed: ["instruction"],
+  });
+  if (!loaded) return EXIT_USAGE;
+  const { found } = loaded;
   const runId = found.runId ?? makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
   const settings = { ...found, mode: "once" as const, runId };
   const forked = forkRun({ ...ports, runDirectory: settings.runDirectory }, place, from, runId);

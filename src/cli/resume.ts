@@ -1,6 +1,7 @@
 /** `agentd resume RUN`: goes on under the recorded configuration, with what the flags raise. */
 
 import type { RecordedRun } from "../config/reading.ts";
+import type { Settings } from "../config/settings.ts";
 import { optionNamed } from "../config/options.ts";
 import { problem } from "../config/problem.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -27,44 +28,76 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
     ports.terminal.writeError(`agentd: ${planned.failure}\n`);
     return EXIT_USAGE;
   }
-  const recorded = recordedRun(planned.value);
-  if (!recorded) {
-    ports.terminal.writeError(
-      `agentd: Cannot resume run ${place.id}: its record holds no configuration\n`,
-    );
-    return EXIT_USAGE;
-  }
-  const there = workIn(ports, place, recorded);
-  if (!there) return EXIT_USAGE;
-  const loaded = await loadCommandSettings(
-    there,
-    withoutFixed(parsed, ["run_id", "instruction"]),
-    "resume",
-    recorded,
-  );
-  if (!loaded.settings) {
-    tellProblems(ports, parsed, loaded);
-    return EXIT_USAGE;
-  }
-  const found = await findModel(ports, loaded.settings);
-  if (!found) return EXIT_USAGE;
+  const loaded = await loadRecorded(ports, parsed, {
+    verb: "resume",
+    place,
+    plan: planned.value,
+    fixed: ["run_id", "instruction"],
+  });
+  if (!loaded) return EXIT_USAGE;
   const settings = {
-    ...found,
+    ...loaded.found,
     mode: "once" as const,
     runId: place.id,
     runDirectory: parentOf(place.directory),
   };
   tellNotices(ports, settings, [
     ...loaded.notices,
-    ...configurationChanges(recorded.configuration, settings.configuration).map((change) =>
+    ...configurationChanges(loaded.configuration, settings.configuration).map((change) =>
       `resumed with ${change}`
     ),
   ]);
   return await runToEnd(ports, settings, { kind: "resume" });
 }
 
+/** A recorded run that is to go on, and how the command that does it is called. */
+interface Continuation {
+  verb: "resume" | "fork";
+  place: RunPlace;
+  plan: Pick<ResumePlan, "started" | "limits">;
+  /** Options that cannot be given any more. */
+  fixed: readonly string[];
+}
+
+/** What a run that goes on is set up with. */
+interface LoadedRun {
+  found: Settings;
+  notices: readonly string[];
+  /** As recorded, the limits as they were last raised. */
+  configuration: JsonObject;
+}
+
+/** The settings of a run that goes on: as recorded, and what flags change. Null: why not was told. */
+export async function loadRecorded(
+  ports: CliPorts,
+  parsed: ParsedArguments,
+  run: Continuation,
+): Promise<LoadedRun | null> {
+  const recorded = recordedRun(run.plan);
+  if (!recorded) {
+    ports.terminal.writeError(
+      `agentd: Cannot ${run.verb} run ${run.place.id}: its record holds no configuration\n`,
+    );
+    return null;
+  }
+  const there = workIn(ports, run.place, recorded);
+  if (!there) return null;
+  const loaded = await loadCommandSettings(
+    there,
+    withoutFixed(parsed, run.fixed),
+    "resume",
+    recorded,
+  );
+  if (!loaded.settings) {
+    tellProblems(ports, parsed, loaded);
+    return null;
+  }
+  const found = await findModel(ports, loaded.settings);
+  return found && { found, notices: loaded.notices, configuration: recorded.configuration };
+}
+
 /** What the conversation began with cannot be changed any more, nor the id of what is resumed. */
-export function withoutFixed(parsed: ParsedArguments, fixed: readonly string[]): ParsedArguments {
+function withoutFixed(parsed: ParsedArguments, fixed: readonly string[]): ParsedArguments {
   const texts = { ...parsed.texts };
   const problems = [...parsed.problems];
   for (const name of fixed) {
@@ -81,7 +114,7 @@ export function withoutFixed(parsed: ParsedArguments, fixed: readonly string[]):
  * The same ports, in the directory where the run was started: its relative paths mean what they meant
  * then. Null if the directory is gone, which is told.
  */
-export function workIn(ports: CliPorts, place: RunPlace, recorded: RecordedRun): CliPorts | null {
+function workIn(ports: CliPorts, place: RunPlace, recorded: RecordedRun): CliPorts | null {
   const cwd = recorded.workingDirectory;
   if (cwd === null || cwd === ports.cwd) return ports;
   const stat = ports.files.stat(cwd);
@@ -96,7 +129,7 @@ export function workIn(ports: CliPorts, place: RunPlace, recorded: RecordedRun):
 }
 
 /** What the record says the run was configured with, the limits as they were last raised. */
-export function recordedRun(plan: Pick<ResumePlan, "started" | "limits">): RecordedRun | null {
+function recordedRun(plan: Pick<ResumePlan, "started" | "limits">): RecordedRun | null {
   const { configuration, task, working_directory: workingDirectory } = plan.started;
   if (!isObject(configuration) || !isObject(task)) return null;
   const copy = structuredClone(configuration);
