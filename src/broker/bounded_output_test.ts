@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { BoundedOutput } from "./bounded_output.ts";
-import { wrapInBwrap } from "./sandbox.ts";
 
 const encoder = new TextEncoder();
 
@@ -33,12 +32,3 @@ for (const [name, bytesMax, chunks, text] of rows) {
     assert.equal(output.totalBytes, chunks.join("").length);
   });
 }
-
-Deno.test("wrapInBwrap: read-only but for what is granted; network only where granted", () => {
-  const words = wrapInBwrap(["cat", "x"], { write: ["/out"], network: false }).join(" ");
-  assert.match(
-    words,
-    /^bwrap --ro-bind \/ \/ .*--tmpfs \/tmp --bind \/out \/out --unshare-all --die-with-parent -- cat x$/,
-  );
-  assert.ok(wrapInBwrap(["cat"], { write: [], network: true }).includes("--share-net"));
-});

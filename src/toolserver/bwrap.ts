@@ -1,8 +1,8 @@
 /** Commands wrapped by bubblewrap: a read-only root, a private /tmp, no network unless granted. */
 
+import { BWRAP } from "../core/bwrap.ts";
 import type { PermissionSet } from "../wire/payload.ts";
 import { isAbsolute, isWithin, resolvePath } from "./paths.ts";
-import { BWRAP } from "./permissions.ts";
 import { quote, ToolError } from "./tool.ts";
 
 /** Arguments that build the sandbox, without the command. */

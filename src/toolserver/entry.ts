@@ -3,6 +3,7 @@
 import type { ProcessPort } from "../ports/process.ts";
 import type { SelfPort } from "../ports/self.ts";
 import type { WorkerHandle, WorkerPort, WorkerSpec } from "../ports/worker.ts";
+import { BWRAP, READ_ONLY_SYSTEM } from "../core/bwrap.ts";
 import { VERSION } from "../core/version.ts";
 import type { PermissionSet } from "../wire/payload.ts";
 import { parsePermissionFlags } from "./flags.ts";
@@ -16,7 +17,6 @@ import {
   type ToToolWorker,
 } from "./messages.ts";
 import {
-  BWRAP,
   COMMAND_VARIABLES,
   unusedFlags,
   usedPermissions,
@@ -243,18 +243,7 @@ function commandEnvironment(
 async function probeSandbox(process: ProcessPort): Promise<string | null> {
   const spawned = process.spawn({
     command: BWRAP,
-    args: [
-      "--ro-bind",
-      "/",
-      "/",
-      "--dev",
-      "/dev",
-      "--proc",
-      "/proc",
-      "--unshare-pid",
-      "--",
-      "true",
-    ],
+    args: [...READ_ONLY_SYSTEM, "--unshare-pid", "--", "true"],
     env: {},
     clearEnv: false,
     detached: false,

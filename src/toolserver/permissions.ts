@@ -1,5 +1,6 @@
 /** One grant of a built-in server, in its renderings: arguments, process flags, Worker permissions. */
 
+import { BWRAP } from "../core/bwrap.ts";
 import type { BuiltinServer, PermissionSet } from "../wire/payload.ts";
 import { CLEAN_ENVIRONMENT } from "../wire/environment.ts";
 import { NO_PERMISSIONS, permissionFlags } from "../wire/permissions.ts";
@@ -16,9 +17,6 @@ const USED_KINDS: Readonly<Record<ServerKind, readonly AllowKind[]>> = {
 
 /** Variables that commands of exec get, where they are set. */
 export const COMMAND_VARIABLES: readonly string[] = CLEAN_ENVIRONMENT;
-
-/** The program that {@link Sandbox} `bwrap` is. */
-export const BWRAP = "bwrap";
 
 /** The part of a grant that one server makes use of. */
 export function usedPermissions(kind: ServerKind, permissions: PermissionSet): PermissionSet {
