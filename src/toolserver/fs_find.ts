@@ -26,18 +26,12 @@ import {
   type Arguments,
   type BuiltinTool,
   quote,
+  READ_ONLY,
   showName,
   textAnswer,
   ToolError,
 } from "./tool.ts";
 import { Breather, IGNORED, LeftOut, walk } from "./walk.ts";
-
-const READ_ONLY = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-};
 
 /** Finds paths by a glob. */
 export function globTool(deps: FsDeps): BuiltinTool {

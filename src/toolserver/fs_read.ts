@@ -23,18 +23,12 @@ import {
   type Answer,
   type Arguments,
   type BuiltinTool,
+  READ_ONLY,
   showName,
   textAnswer,
   ToolError,
 } from "./tool.ts";
 import { Breather } from "./walk.ts";
-
-const READ_ONLY = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-};
 
 /** Lists one directory. */
 export function listTool({ tree, grant }: FsDeps): BuiltinTool {

@@ -12,6 +12,14 @@ export interface ToolAnnotations {
   openWorldHint: boolean;
 }
 
+/** Of a tool that only looks, at what lies in the grant. */
+export const READ_ONLY: ToolAnnotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+
 /** One block of an answer. */
 export type AnswerBlock =
   | { type: "text"; text: string }
