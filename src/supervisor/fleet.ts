@@ -49,6 +49,9 @@ export interface Node {
   over: boolean;
 }
 
+/** An agent that has just begun. */
+const UNUSED = { tokens: 0, cost: 0, children: 0, lastChild: 0, winding: false, over: false };
+
 /** The whole tree with its accounts. */
 export interface Fleet {
   caps: Caps;
@@ -129,12 +132,7 @@ export function plantFleet(
     depth: 0,
     disposition: "sync",
     maxCost: caps.maxCost,
-    tokens: 0,
-    cost: 0,
-    children: 0,
-    lastChild: 0,
-    winding: false,
-    over: false,
+    ...UNUSED,
   };
   return {
     caps,
@@ -212,12 +210,7 @@ export function addChild(
   const node: Node = {
     ...child,
     parent: parentPath,
-    tokens: 0,
-    cost: 0,
-    children: 0,
-    lastChild: 0,
-    winding: false,
-    over: false,
+    ...UNUSED,
   };
   fleet.nodes.set(node.path, node);
   fleet.spawns.take(1, nowMs);
