@@ -3,23 +3,14 @@
  * names it in AGENTD_BINARY; without that, the tests run on the source alone.
  */
 
+import { SOURCE_FLAGS } from "../tools/demo.ts";
+
 /** How to start agentd: `new Deno.Command(command, { args: [...args, "run", …] })`. */
 export interface Program {
   name: "source" | "binary";
   command: string;
   args: readonly string[];
 }
-
-/** The permissions of the program from source: the same kinds that are baked into the binary. */
-const SOURCE_FLAGS: readonly string[] = [
-  "--no-prompt",
-  "--allow-read",
-  "--allow-write",
-  "--allow-net",
-  "--allow-env",
-  "--allow-run",
-  "--allow-sys",
-];
 
 const root = new URL("..", import.meta.url);
 
