@@ -45,7 +45,7 @@ function statusAdvice(root: AgentTrace, end: AgentResult, id: string): string {
     case "completed":
       return end.verification === "none declared"
         ? "Nothing was declared to check it: add --check, --require or --output-schema to be sure."
-        : "Nothing: what was declared was checked.";
+        : "Nothing is left to do: what was declared was checked.";
     case "refused":
       return "Read the reason, change the task or what it is granted, and start a new run.";
     case "exhausted_steps":
