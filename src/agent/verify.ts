@@ -45,7 +45,7 @@ export function verifyClaim(
       kind: "schema",
       name: "output schema",
       passed: faults.length === 0 || plain,
-      passedBefore: false,
+      passed_before: false,
       detail: plain ? "" : faults.join("\n"),
     });
   }
@@ -91,7 +91,7 @@ export function takeChecks(state: AgentState, event: EventOf<"checks.ran">, out:
       kind: outcome.kind,
       name: outcome.name,
       passed: outcome.passed,
-      passedBefore: state.passedBefore.has(`${outcome.kind} ${outcome.name}`),
+      passed_before: state.passedBefore.has(`${outcome.kind} ${outcome.name}`),
       detail: clip(outcome.detail, DETAIL_CHARS_MAX),
     });
   }

@@ -197,7 +197,10 @@ Deno.test("endSentence, endAdvice: every end has a reason and something to do", 
     const root = (await readRunTrace(deps, place)).agents[0]!;
     const rows: [Partial<AgentResult>, RegExp][] = [
       [{ status: "completed" }, /Nothing was declared/],
-      [{ status: "completed", verification: { passed: true, items: [] } }, /^Nothing is left to do: /],
+      [
+        { status: "completed", verification: { passed: true, items: [] } },
+        /^Nothing is left to do: /,
+      ],
       [{ status: "refused" }, /new run/],
       [{ status: "exhausted_steps" }, /resume R --max-steps \+20/],
       [{ status: "exhausted_tokens", reason: "tokens: 9" }, /--max-tokens/],

@@ -147,7 +147,7 @@ const good: unknown[] = [
       ...result,
       verification: {
         passed: false,
-        items: [{ kind: "check", name: "x", passed: false, passedBefore: true, detail: "y" }],
+        items: [{ kind: "check", name: "x", passed: false, passed_before: true, detail: "y" }],
       },
     },
   },
@@ -209,7 +209,7 @@ for (const [frame, problem] of bad) {
 Deno.test("parseFromAgent: what an agent says of its end is bounded, at the bound and one past it", () => {
   const parse = (result: object) =>
     parseFromAgent(JSON.stringify({ v: 1, type: "result", result }));
-  const item = { kind: "check", name: "c", passed: true, passedBefore: false, detail: "" };
+  const item = { kind: "check", name: "c", passed: true, passed_before: false, detail: "" };
   const items = (count: number) => ({
     ...failedResult("completed", "done"),
     verification: { passed: true, items: Array(count).fill(item) },

@@ -156,10 +156,10 @@ function parseVerification(value: Json | undefined): Outcome<Verification, strin
     if (
       !isObject(item) || typeof item.kind !== "string" || !ITEM_KINDS.has(item.kind) ||
       typeof item.name !== "string" || typeof item.passed !== "boolean" ||
-      typeof item.passedBefore !== "boolean" || typeof item.detail !== "string"
+      typeof item.passed_before !== "boolean" || typeof item.detail !== "string"
     ) return bad("result.verification.items", item);
-    const { kind, name, passed, passedBefore, detail } = item;
-    items.push({ kind: kind as VerificationItem["kind"], name, passed, passedBefore, detail });
+    const { kind, name, passed, passed_before, detail } = item;
+    items.push({ kind: kind as VerificationItem["kind"], name, passed, passed_before, detail });
   }
   return success({ passed: value.passed, items });
 }

@@ -30,7 +30,7 @@ export interface VerificationItem {
   /** Whether it passed at the end. */
   passed: boolean;
   /** It passed before the first turn already, and so proves little. */
-  passedBefore: boolean;
+  passed_before: boolean;
   /** What failed of it, in words; empty where it passed. */
   detail: string;
 }

@@ -479,7 +479,7 @@ Deno.test("verify: a check that passed before the first turn is said to prove li
   });
   assert.deepEqual(played.result.verification, {
     passed: true,
-    items: [{ kind: "check", name: "test", passed: true, passedBefore: true, detail: "" }],
+    items: [{ kind: "check", name: "test", passed: true, passed_before: true, detail: "" }],
   });
 });
 

@@ -94,7 +94,7 @@ const CASES: Case[] = [
           kind: "require",
           name: "lib:lib://shelf0/book0",
           passed: true,
-          passedBefore: true,
+          passed_before: true,
           detail: "",
         }],
       });
