@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { parse } from "yaml";
 import { areaOf } from "../tools/lint/places.ts";
 
 const root = new URL("..", import.meta.url);
@@ -199,6 +200,19 @@ Deno.test("tidy: the version is the same in deno.json, in the program and in the
   const { version } = JSON.parse(texts.get("deno.json")!) as { version: string };
   assert.equal(/VERSION = "([^"]+)"/.exec(texts.get("src/core/version.ts")!)?.[1], version);
   assert.equal(/^## (\S+)/m.exec(texts.get("CHANGELOG.md")!)?.[1], version);
+});
+
+Deno.test("tidy: workflows are YAML, and their actions are pinned to a commit", () => {
+  const workflows = [...texts].filter(([file]) => /^\.github\/workflows\/.*\.ya?ml$/.test(file));
+  assert.ok(workflows.length > 0, "the workflows are found");
+  const loose: string[] = [];
+  for (const [file, text] of workflows) {
+    const { jobs } = parse(text) as { jobs: Record<string, { steps: { uses?: string }[] }> };
+    for (const { uses } of Object.values(jobs).flatMap((job) => job.steps)) {
+      if (uses !== undefined && !/@[0-9a-f]{40}$/.test(uses)) loose.push(`${file}: ${uses}`);
+    }
+  }
+  assert.deepEqual(loose, []);
 });
 
 Deno.test("tidy: ARCHITECTURE.md is short and names every folder of src", () => {
