@@ -3,8 +3,12 @@
  * model proposes; what is legal is decided here, before anything is executed.
  */
 
-import { isObject, type JsonObject, mapStrings, parseJson } from "../core/json.ts";
-import { INVALID_ARGUMENTS_CHARS_MAX, INVALID_ECHO_CHARS_MAX } from "../core/limits.ts";
+import { isObject, type Json, type JsonObject, mapStrings, parseJson } from "../core/json.ts";
+import {
+  INVALID_ARGUMENTS_CHARS_MAX,
+  INVALID_ECHO_CHARS_MAX,
+  SHOWN_NAME_CHARS_MAX,
+} from "../core/limits.ts";
 import { clip, toWellFormed } from "../core/text.ts";
 import type { FinishReason, ToolCall } from "../ports/model.ts";
 import type { Tool } from "../ports/tools.ts";
@@ -16,7 +20,6 @@ export interface ProposedCall {
   /** The id on the wire: the model's own, or ours where it gave none or gave one twice. */
   wireId: string;
   wireName: string;
-  rawArguments: string;
   tool: Tool | null;
   /** Empty where they do not parse as an object. */
   arguments: JsonObject;
@@ -26,7 +29,7 @@ export interface ProposedCall {
 /** What a reply comes to. */
 export type Proposal =
   | { kind: "calls"; text: string; calls: ProposedCall[]; viaJson: boolean }
-  | { kind: "final"; text: string; value: { json: import("../core/json.ts").Json } | null }
+  | { kind: "final"; text: string; value: { json: Json } | null }
   | { kind: "refused"; text: string; reason: string }
   /** The reply was cut off at the output limit. */
   | { kind: "cut"; text: string; calls: number }
@@ -49,6 +52,9 @@ export interface Scope {
   mode: "native" | "json";
   step: number;
 }
+
+/** Prose around an action object in native mode; with more, the reply quotes it. */
+const QUOTING_CHARS_MAX = 400;
 
 /** Reads a reply. */
 export function readProposal(reply: Reply, scope: Scope): Proposal {
@@ -96,7 +102,7 @@ function isWholeReply(
   scope: Scope,
 ): boolean {
   const around = text.slice(0, start).trim().length + text.slice(end).trim().length;
-  if (around > 400) return false;
+  if (around > QUOTING_CHARS_MAX) return false;
   return action.kind !== "tool" || scope.tools.has(action.tool ?? "");
 }
 
@@ -108,7 +114,7 @@ function readCalls(calls: readonly ToolCall[], scope: Scope): ProposedCall[] {
     let wireId = usable ? call.id : `call_${scope.step}_${index + 1}`;
     while (seen.has(wireId)) wireId += "_";
     seen.add(wireId);
-    return { wireId, wireName: call.name, rawArguments: call.arguments, ...judgeCall(call, scope) };
+    return { wireId, wireName: call.name, ...judgeCall(call, scope) };
   });
 }
 
@@ -121,7 +127,7 @@ function judgeCall(
     return {
       tool,
       arguments: {},
-      fault: `no tool named ${JSON.stringify(clip(call.name, 80))} is in scope`,
+      fault: `no tool named ${JSON.stringify(clip(call.name, SHOWN_NAME_CHARS_MAX))} is in scope`,
     };
   }
   const parsed = parseArguments(call.arguments);
@@ -165,7 +171,7 @@ function parseArguments(text: string): ReturnType<typeof parseJson> {
 const UNSOUND = /\\u(?:[dD][89a-fA-F]|0000)|[\ud800-\udfff]/;
 
 function invalid(text: string, why: string): Proposal {
-  return { kind: "invalid", text, why, echo: clip(text, INVALID_ECHO_CHARS_MAX) };
+  return { kind: "invalid", text, why, echo: echo(text) };
 }
 
 /** A piece of what the model wrote, short enough to be shown back. */

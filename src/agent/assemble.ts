@@ -18,7 +18,7 @@ import {
 import { stopRun } from "./ending.ts";
 import { childNote, lastNote, systemPrompt } from "./prompt.ts";
 import { toJsonMode } from "./json_mode.ts";
-import { type AgentState, spent, type Turn } from "./state.ts";
+import { type AgentState, type LastTurn, spent, type Turn } from "./state.ts";
 import type { Action, Next, PlannedRequest } from "./plan.ts";
 import { stopBeforeCall } from "./stops.ts";
 import { childLines } from "./children.ts";
@@ -117,12 +117,12 @@ export function callModel(state: AgentState, out: Action[]): null {
   if (state.last === null) {
     state.last = lastReason(state, estimate);
     state.lastStep = next;
-    if (state.last !== null) noteOnLast(state.transcript, lastNote(state.last));
+    if (state.last !== null) noteOnLast(state.transcript, lastNote(state.last.why));
   } else if (next > state.lastStep) {
     return stopRun(state, {
       status: "exhausted_tokens",
-      reason: `${lastBudget(state)}: the last turn was announced and is over: ${
-        lastReason(state, estimate) ?? state.last
+      reason: `${state.last.budget}: the last turn was announced and is over: ${
+        (lastReason(state, estimate) ?? state.last).why
       }`,
     }, out);
   }
@@ -137,7 +137,7 @@ export function callModel(state: AgentState, out: Action[]): null {
       context_hash: state.contextHash,
       estimate,
       messages: request.messages.length,
-      last: state.last,
+      last: state.last?.why ?? null,
     },
   });
   out.push({ do: "callModel", request });
@@ -150,10 +150,12 @@ export function callModel(state: AgentState, out: Action[]): null {
  * fit, with a reply twice as long as any so far and the least that results can be cut to
  * ({@link roomTokens}): so the end comes after a warning, unless an endpoint counts by leaps.
  */
-function lastReason(state: AgentState, estimate: number): string | null {
+function lastReason(state: AgentState, estimate: number): LastTurn | null {
   const used = spent(state);
   const { limits, model } = state;
-  if (used.steps + 1 >= limits.maxSteps) return `turn ${limits.maxSteps} of ${limits.maxSteps}`;
+  if (used.steps + 1 >= limits.maxSteps) {
+    return { budget: "steps", why: `turn ${limits.maxSteps} of ${limits.maxSteps}` };
+  }
   const reply = Math.min(
     model.max_output_tokens,
     Math.max(REPLY_TOKENS_MIN, 2 * state.replyTokensMax),
@@ -161,21 +163,17 @@ function lastReason(state: AgentState, estimate: number): string | null {
   );
   const both = 2 * (estimate + reply) + Math.min(RESULT_TOKENS_MIN, limits.maxTokens / 16);
   if (used.tokens + both >= limits.maxTokens) {
-    return `${used.tokens} of ${limits.maxTokens} tokens are used`;
+    return { budget: "tokens", why: `${used.tokens} of ${limits.maxTokens} tokens are used` };
   }
   if (limits.maxCost !== null && used.cost !== null && model.prices !== null) {
     const { input, output } = model.prices;
     const cost = (2 * estimate * input + 2 * reply * output) / 1e6;
     if (used.cost + cost >= limits.maxCost) {
-      return `${used.cost.toFixed(4)} of ${limits.maxCost} USD are spent`;
+      const why = `${used.cost.toFixed(4)} of ${limits.maxCost} USD are spent`;
+      return { budget: "cost", why };
     }
   }
   return null;
-}
-
-/** Which budget the announced last turn was the last of. */
-function lastBudget(state: AgentState): "cost" | "tokens" {
-  return state.last!.endsWith("USD are spent") ? "cost" : "tokens";
 }
 
 /** Tokens that the results of the open turn may add, so that one more call fits after them. */

@@ -2,7 +2,7 @@
 
 import { callCost, emptyCounters } from "./budget.ts";
 import { noteOnLast, pushMessage, startTranscript } from "./context.ts";
-import type { AgentEvent } from "./event.ts";
+import type { EventOf } from "./event.ts";
 import { deliveryText, firstParts } from "./opening.ts";
 import { resumeNote } from "./prompt.ts";
 import { compactionMark, useJsonMode } from "./assemble.ts";
@@ -10,8 +10,6 @@ import type { AgentState } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
 import { abandonTurn } from "./calls.ts";
 import { loseChildren } from "./children.ts";
-
-type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 /** A fresh run. */
 export function beginRun(state: AgentState, event: EventOf<"run.started">, out: Action[]): Next {

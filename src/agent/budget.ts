@@ -3,6 +3,9 @@
 import type { Usage } from "../ports/model.ts";
 import type { Prices } from "../wire/payload.ts";
 
+/** What a token is taken for where none were counted; of English prose and of JSON about right. */
+export const BYTES_PER_TOKEN = 4;
+
 /** Counters of an agent since its first start. */
 export interface Counters {
   steps: number;
@@ -58,7 +61,9 @@ export interface PromptSize {
  * added since; in proportion where the context shrank; a quarter of the bytes before any measure.
  */
 export function estimateTokens(bytes: number, last: PromptSize | null): number {
-  if (last === null || last.bytes === 0) return Math.ceil(bytes / 4);
-  if (bytes >= last.bytes) return last.tokens + Math.ceil((bytes - last.bytes) / 4);
+  if (last === null || last.bytes === 0) return Math.ceil(bytes / BYTES_PER_TOKEN);
+  if (bytes >= last.bytes) {
+    return last.tokens + Math.ceil((bytes - last.bytes) / BYTES_PER_TOKEN);
+  }
   return Math.ceil(last.tokens * bytes / last.bytes);
 }

@@ -2,23 +2,20 @@
 
 import { fnv64 } from "../core/hash.ts";
 import { TURN_MEDIA_BYTES_MAX, TURN_OBSERVATION_BYTES_MAX } from "../core/limits.ts";
-import { clip } from "../core/text.ts";
 import type { ProposedCall } from "./action.ts";
 import { roomTokens } from "./assemble.ts";
 import { forgetShown } from "./children.ts";
+import { BYTES_PER_TOKEN } from "./budget.ts";
 import { closeTurn } from "./close.ts";
-import type { AgentEvent } from "./event.ts";
+import type { EventOf } from "./event.ts";
 import type { Observation } from "./observation.ts";
 import type { Action, Next } from "./plan.ts";
 import { callFingerprint, countAttempt, isEvidence, noteEvidence } from "./progress.ts";
 import { perTurnRefusal, REFUSED_LAST_TURN, repeatRefusal, totalRefusal } from "./prompt.ts";
-import { type AgentState, spent, type Turn, type TurnCall } from "./state.ts";
+import { type AgentState, calledName, spent, type Turn, type TurnCall } from "./state.ts";
 import { checkAfterTurn } from "./verify.ts";
 
-type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
-
 const SLOWEST_MAX = 3;
-const BYTES_PER_TOKEN = 4;
 /** Of each result something is shown, however little room there is. */
 const SHOW_BYTES_MIN = 256;
 
@@ -60,7 +57,7 @@ export function planCalls(
         type: "call.refused",
         step: turn.step,
         call: call.call,
-        tool: call.tool?.name ?? clip(call.wireName, 80),
+        tool: calledName(call),
         class: observation.class,
         why: observation.why,
       },
@@ -81,7 +78,6 @@ function openCall(call: ProposedCall, id: string): TurnCall {
     call: id,
     wireId: call.wireId,
     wireName: call.wireName,
-    rawArguments: call.rawArguments,
     tool: call.tool,
     arguments: call.arguments,
     fingerprint: call.fault === null && call.tool !== null

@@ -1,17 +1,28 @@
 /** The end of a turn: its verdict, its messages, its line in the record, and whether to go on. */
 
+import { WIRE_TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
 import { clip, toWellFormed } from "../core/text.ts";
 import { noteOnLast, pushMessage } from "./context.ts";
 import { stopRun } from "./ending.ts";
 import type { ActionLine } from "./event.ts";
 import { enter } from "./ledger.ts";
+import { isSuccess } from "./observation.ts";
 import type { Action, Next } from "./plan.ts";
 import { countTurn, judgeTurn, turnSignature } from "./progress.ts";
 import { CONTINUE_NOTE, failingNote, idleNote, type Left, repeatPhrase } from "./prompt.ts";
 import { observationDetail, resultMessage } from "./render.ts";
-import { type AgentState, spent, type Turn, type TurnCall } from "./state.ts";
+import { type AgentState, calledName, spent, type Turn, type TurnCall } from "./state.ts";
 import { stopAfterTurn } from "./stops.ts";
 import { failedClaimText, turnCheckText } from "./verify.ts";
+
+/** Of a call's arguments, in the ledger and in the stub of its result. */
+const ARGUMENTS_CHARS_MAX = 400;
+/** Of what a side effect returned, in the ledger. */
+const GIST_CHARS_MAX = 120;
+/** Of a reply that was no legal action, in the conversation. */
+const INVALID_TEXT_CHARS_MAX = 800;
+/** Repeated calls that a note names. */
+const REPEATS_TOLD_MAX = 4;
 
 /** Judges the turn, tells the model what it must know, and goes on or stops. */
 export function finishTurn(state: AgentState, out: Action[]): Next {
@@ -49,9 +60,7 @@ export function closeTurn(state: AgentState, turn: Turn, out: Action[]): void {
     accepted: turn.refusal !== null || turn.verified,
     invalid: turn.invalid !== null,
     polled: turn.calls.length > 0 && turn.calls.every((call) => call.tool?.poll === true) &&
-      actions.every((action) =>
-        action.class === "ok" || action.class === "truncated" || action.class === "partial"
-      ),
+      actions.every(isSuccess),
     freshChildren: turn.freshChildren,
   };
   const { verdict, delta } = judgeTurn(summary);
@@ -86,7 +95,7 @@ export function closeTurn(state: AgentState, turn: Turn, out: Action[]): void {
 function actionLine(call: TurnCall): ActionLine {
   return {
     call: call.call,
-    tool: call.tool?.name ?? clip(call.wireName, 80),
+    tool: calledName(call),
     class: call.observation!.class,
     fresh: call.fresh,
     attempts: call.attempts,
@@ -100,10 +109,10 @@ function enterLedger(state: AgentState, step: number, call: TurnCall): void {
     : observationDetail(observation);
   enter(state.ledger, step, {
     call: call.call,
-    tool: call.tool?.name ?? clip(call.wireName, 80),
-    args: clip(JSON.stringify(call.arguments), 400),
+    tool: calledName(call),
+    args: clip(JSON.stringify(call.arguments), ARGUMENTS_CHARS_MAX),
     class: observation.class,
-    detail: observation.class === "ok" ? clip(gist, 120) : gist,
+    detail: observation.class === "ok" ? clip(gist, GIST_CHARS_MAX) : gist,
   });
 }
 
@@ -112,7 +121,7 @@ function pushTurn(state: AgentState, turn: Turn): void {
   const { transcript, toolMode } = state;
   const native = toolMode === "native" && !turn.viaJson;
   const text = turn.invalid !== null && turn.invalid !== CONTINUE_NOTE
-    ? clip(turn.text, 800)
+    ? clip(turn.text, INVALID_TEXT_CHARS_MAX)
     : turn.text;
   pushMessage(
     transcript,
@@ -141,8 +150,8 @@ function pushTurn(state: AgentState, turn: Turn): void {
       call.bytes > 0
         ? {
           call: call.call,
-          tool: call.tool?.name ?? call.wireName,
-          args: clip(JSON.stringify(call.arguments), 400),
+          tool: calledName(call),
+          args: clip(JSON.stringify(call.arguments), ARGUMENTS_CHARS_MAX),
           class: observation.class,
           bytes: call.bytes,
         }
@@ -162,7 +171,7 @@ function pushTurn(state: AgentState, turn: Turn): void {
 
 /** A name that any endpoint accepts back, whatever the model called. */
 function wireNameOf(call: TurnCall): string {
-  const name = call.wireName.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
+  const name = call.wireName.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, WIRE_TOOL_NAME_CHARS_MAX);
   return name === "" ? "unnamed" : name;
 }
 
@@ -190,7 +199,7 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
         call.observation!.class,
       )
     );
-    notes.push(idleNote(repeats.slice(0, 4), left, limits));
+    notes.push(idleNote(repeats.slice(0, REPEATS_TOLD_MAX), left, limits));
   } else if (progress.failing * 2 >= limits.failLimit) notes.push(failingNote(left, limits));
   return notes.length === 0 ? null : notes.join("\n");
 }

@@ -4,27 +4,30 @@
  * two tries; what does not fit then ends the run as `exhausted_tokens`, reason `context`.
  */
 
-import { dropOld, noteOnLast, projectMessages, setFirst, transcriptBytes } from "./context.ts";
 import { byteLength } from "../core/text.ts";
 import { compactionMark, estimateCost, estimateNext, planRequest } from "./assemble.ts";
+import {
+  contextHash,
+  dropOld,
+  noteOnLast,
+  projectMessages,
+  setFirst,
+  transcriptBytes,
+} from "./context.ts";
 import { firstParts } from "./opening.ts";
-import { recordUsage } from "./budget.ts";
+import { BYTES_PER_TOKEN, recordUsage } from "./budget.ts";
 import { stopRun } from "./ending.ts";
-import type { AgentEvent } from "./event.ts";
+import type { EventOf } from "./event.ts";
 import { findAction } from "./json_action.ts";
 import { renderLedger } from "./ledger.ts";
 import { compactedPreface, lastNote, SUMMARY_REQUEST } from "./prompt.ts";
 import { type AgentState, spent } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
 import { stopBeforeCall } from "./stops.ts";
-import { contextHash } from "./context.ts";
-
-type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 const COMPACTIONS_MAX = 2;
-/** The ledger may take an eighth of the window; four bytes a token. */
+/** What the ledger may take of the window. */
 const LEDGER_SHARE = 1 / 8;
-const BYTES_PER_TOKEN = 4;
 
 /** Decides how to get under the mark: summarise, drop without a summary, or end the run. */
 export function planCompaction(state: AgentState, out: Action[]): Next {
@@ -112,7 +115,7 @@ function rebuild(state: AgentState, summary: string | null, out: Action[]): Next
   ]);
   // The newest turn stays, with the note on it; only a first message that was made anew lost it.
   if (state.last !== null && transcript.entries.length === 0) {
-    noteOnLast(transcript, lastNote(state.last));
+    noteOnLast(transcript, lastNote(state.last.why));
   }
   const after = estimateNext(state);
   out.push({

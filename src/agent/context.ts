@@ -93,24 +93,20 @@ export function noteOnLast(transcript: Transcript, note: string): void {
     setFirst(transcript, [...parts, { type: "text", text: note }]);
     return;
   }
-  const message = last.message;
-  if (message.role === "tool") {
-    replace(transcript, transcript.entries.length - 1, {
-      ...message,
-      note: message.note === undefined ? note : `${message.note}\n${note}`,
-    });
-  } else if (message.role === "user") {
-    replace(transcript, transcript.entries.length - 1, {
-      ...message,
-      parts: [...message.parts, { type: "text", text: note }],
-    });
-  } else {pushMessage(
-      transcript,
-      { role: "user", parts: [{ type: "text", text: note }] },
-      last.step,
-      null,
-    );}
-  rechain(transcript, transcript.entries.length - 1);
+  const { message, step } = last;
+  const words: Part = { type: "text", text: note };
+  if (message.role === "assistant") {
+    return pushMessage(transcript, { role: "user", parts: [words] }, step, null);
+  }
+  const index = transcript.entries.length - 1;
+  replace(
+    transcript,
+    index,
+    message.role === "user"
+      ? { ...message, parts: [...message.parts, words] }
+      : { ...message, note: message.note === undefined ? note : `${message.note}\n${note}` },
+  );
+  rechain(transcript, index);
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from "../core/json.ts";
 import type { Limits } from "../core/limits.ts";
 import type { CancelReason, ChildEnd, Delivery } from "../wire/control.ts";
 import type { AgentIdentity, Prices, TaskContract } from "../wire/payload.ts";
-import type { AgentResult, Verification, VerificationItem } from "../wire/result.ts";
+import type { AgentResult, VerificationItem } from "../wire/result.ts";
 import type { FinishReason, ModelFailure, ToolCall, Usage } from "../ports/model.ts";
 import type { Resource, ServerFailure, Tool } from "../ports/tools.ts";
 import type { Observation } from "./observation.ts";
@@ -118,6 +118,9 @@ export type AgentEvent =
 /** Names of events: the columns of the table. */
 export type AgentEventType = AgentEvent["type"];
 
+/** The event of a name. */
+export type EventOf<Type extends AgentEventType> = Extract<AgentEvent, { type: Type }>;
+
 /** Verdict of a turn (contract 5). */
 export type Verdict =
   | "advanced"
@@ -210,5 +213,3 @@ export type Decision =
 
 /** Names of decisions. */
 export type DecisionType = Decision["type"];
-
-export type { AgentResult, Verification };

@@ -4,7 +4,7 @@
  */
 
 import type { Vault } from "../core/secret.ts";
-import { clip } from "../core/text.ts";
+import type { Limits } from "../core/limits.ts";
 import { VERSION } from "../core/version.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
@@ -187,9 +187,9 @@ function modelFacts({ model }: AgentPayload): ModelFacts {
 
 function resumed(payload: AgentPayload, state: AgentState): EventBody {
   const changes: string[] = [];
-  const before = state.limits as unknown as Record<string, unknown>;
-  for (const [key, value] of Object.entries(payload.limits)) {
-    if (before[key] !== value) changes.push(clip(`${key}: ${before[key]} -> ${value}`, 200));
+  for (const key of Object.keys(payload.limits) as (keyof Limits)[]) {
+    const [before, now] = [state.limits[key], payload.limits[key]];
+    if (before !== now) changes.push(`${key}: ${before} -> ${now}`);
   }
   const { start } = payload;
   return {

@@ -48,7 +48,6 @@ export type Observation =
 export type ObservationClass = Observation["class"];
 
 /** Whether it is a success: something was done and its answer is here. */
-export function isSuccess(observation: Observation): boolean {
-  return observation.class === "ok" || observation.class === "truncated" ||
-    observation.class === "partial";
+export function isSuccess(came: { class: ObservationClass }): boolean {
+  return came.class === "ok" || came.class === "truncated" || came.class === "partial";
 }

@@ -115,10 +115,7 @@ export function countTurn(progress: Progress, turn: TurnSummary, delta: number):
   if (delta > 0) progress.idle = 0;
   else if (!turn.polled) progress.idle++;
   const succeeded = turn.accepted || turn.rose || turn.freshChecks.passed > 0 ||
-    turn.freshChildren > 0 ||
-    turn.actions.some((action) =>
-      action.class === "ok" || action.class === "truncated" || action.class === "partial"
-    );
+    turn.freshChildren > 0 || turn.actions.some(isSuccess);
   progress.failing = succeeded ? 0 : progress.failing + 1;
 }
 

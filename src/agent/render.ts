@@ -1,8 +1,9 @@
 /** How an observation reads to the model: its class first, then what came back. */
 
+import { SHOWN_NAME_CHARS_MAX } from "../core/limits.ts";
 import { clip, toWellFormed } from "../core/text.ts";
 import type { Message, Part } from "../ports/model.ts";
-import type { Observation } from "./observation.ts";
+import { isSuccess, type Observation } from "./observation.ts";
 import { classHeader, withoutMark } from "./prompt.ts";
 
 /** The parts of an observation, its class and facts before the first text. */
@@ -70,11 +71,12 @@ export function resultMessage(
   observation: Observation,
 ): Message {
   const parts = renderObservation(observation);
-  const isError = observation.class !== "ok" && observation.class !== "truncated" &&
-    observation.class !== "partial";
+  const isError = !isSuccess(observation);
   if (mode === "native") return { role: "tool", callId: wireId, name: wireName, parts, isError };
   const [first, ...rest] = parts;
-  const head = `Result of ${clip(wireName, 80)}: ${first?.type === "text" ? first.text : ""}`;
+  const head = `Result of ${clip(wireName, SHOWN_NAME_CHARS_MAX)}: ${
+    first?.type === "text" ? first.text : ""
+  }`;
   return { role: "user", parts: [{ type: "text", text: head }, ...rest] };
 }
 

@@ -4,7 +4,8 @@
  */
 
 import type { Json, JsonObject } from "../core/json.ts";
-import { DEFAULT_LIMITS, type Limits } from "../core/limits.ts";
+import { DEFAULT_LIMITS, type Limits, SHOWN_NAME_CHARS_MAX } from "../core/limits.ts";
+import { clip } from "../core/text.ts";
 import type { ToolSpec, Usage } from "../ports/model.ts";
 import type { Resource, Tool } from "../ports/tools.ts";
 import type { CancelReason, ChildEnd } from "../wire/control.ts";
@@ -44,7 +45,6 @@ export interface TurnCall {
   call: string;
   wireId: string;
   wireName: string;
-  rawArguments: string;
   /** Null if no such tool is in scope. */
   tool: Tool | null;
   arguments: JsonObject;
@@ -56,6 +56,17 @@ export interface TurnCall {
   digest: string;
   bytes: number;
   fresh: boolean;
+}
+
+/** What a call is named to people: its tool, or the model's own word where there is no such tool. */
+export function calledName(call: Pick<TurnCall, "tool" | "wireName">): string {
+  return call.tool?.name ?? clip(call.wireName, SHOWN_NAME_CHARS_MAX);
+}
+
+/** An announced last turn: which budget allows no other after it, and the sentence that says so. */
+export interface LastTurn {
+  budget: "steps" | "tokens" | "cost";
+  why: string;
 }
 
 /** A final answer that is being verified. */
@@ -152,8 +163,8 @@ export interface AgentState {
   compactions: number;
   /** The request was compacted because the endpoint found it too long, and sent again. */
   shortened: boolean;
-  /** Why the coming call may only answer; null if it may act. */
-  last: string | null;
+  /** The coming call may only answer; null if it may act. */
+  last: LastTurn | null;
   /** The step that was announced as the last. */
   lastStep: number;
   /** Tokens of the longest reply so far. */

@@ -12,7 +12,7 @@ import { endChild } from "./children.ts";
 import { finishTurn } from "./close.ts";
 import { compactWithout, compactWithSummary, planCompaction } from "./compaction.ts";
 import { abortRun, stopRun } from "./ending.ts";
-import type { AgentEvent, AgentEventType } from "./event.ts";
+import type { AgentEvent, AgentEventType, EventOf } from "./event.ts";
 import type { Action, Next } from "./plan.ts";
 import type { AgentState, PhaseTag } from "./state.ts";
 import { cancelStop } from "./stops.ts";
@@ -21,7 +21,7 @@ import { takeChecks } from "./verify.ts";
 
 type Handler<Type extends AgentEventType> = (
   state: AgentState,
-  event: Extract<AgentEvent, { type: Type }>,
+  event: EventOf<Type>,
   out: Action[],
 ) => Next;
 
@@ -225,6 +225,7 @@ export function step(state: AgentState, event: AgentEvent): Action[] {
   if (cell === "impossible") throw new Bug(`${event.type} cannot happen while ${tag}`);
   state.at = event.at;
   if (cell === "ignore") return out;
+  // The cell of a type takes events of that type: the table says so, which the compiler cannot follow.
   let next = (cell as Handler<AgentEventType>)(state, event as never, out);
   while (next !== null) next = TRANSITIONS[next](state, out);
   return out;

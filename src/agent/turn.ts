@@ -1,6 +1,6 @@
 /** A reply is there: what it cost, what it proposes, and what follows from that. */
 
-import type { AgentEvent } from "./event.ts";
+import type { EventOf } from "./event.ts";
 import { readProposal } from "./action.ts";
 import { promptBytes } from "./assemble.ts";
 import { callCost, recordUsage } from "./budget.ts";
@@ -9,8 +9,6 @@ import type { Action, Next } from "./plan.ts";
 import { CONTINUE_NOTE, invalidNote } from "./prompt.ts";
 import type { AgentState, Turn } from "./state.ts";
 import { verifyClaim } from "./verify.ts";
-
-type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 /** A reply is there: usage first, then what it proposes. */
 export function takeReply(

@@ -7,15 +7,13 @@ import { fnv64 } from "../core/hash.ts";
 import type { Json } from "../core/json.ts";
 import { clip } from "../core/text.ts";
 import type { VerificationItem } from "../wire/result.ts";
-import type { AgentEvent, CheckOutcome, CheckPhase } from "./event.ts";
+import type { CheckOutcome, CheckPhase, EventOf } from "./event.ts";
 import { findJsonValue } from "./json_action.ts";
 import { noteEvidence } from "./progress.ts";
 import { failedClaimNote, turnCheckNote } from "./prompt.ts";
 import { schemaFaults } from "./schema.ts";
 import type { AgentState, Turn } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
-
-type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
 /** Of a failed item, what the model and the result are shown. */
 const DETAIL_CHARS_MAX = 4_000;

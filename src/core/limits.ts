@@ -81,6 +81,8 @@ export const TURN_MEDIA_BYTES_MAX = 4 * 1024 * 1024;
 export const INVALID_ECHO_CHARS_MAX = 800;
 /** Arguments that break a schema, as long as they stay in the conversation; longer ones are left out. */
 export const INVALID_ARGUMENTS_CHARS_MAX = 16 * 1024;
+/** A name that somebody else chose, where it is shown: of a tool or an id as a model wrote it. */
+export const SHOWN_NAME_CHARS_MAX = 80;
 /** Tool messages of one turn on the wire: endpoints take no more. */
 export const WIRE_TOOL_MESSAGES_MAX = 128;
 export const WIRE_TOOL_NAME_CHARS_MAX = 64;

@@ -8,6 +8,7 @@ import {
   ARTIFACT_MATCH_CHARS_MAX,
   ARTIFACT_MATCHES_MAX,
   ARTIFACT_READ_BYTES_MAX,
+  SHOWN_NAME_CHARS_MAX,
   TOOL_RESULT_BYTES_MAX,
 } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
@@ -250,7 +251,10 @@ function around(text: string, place: number): string {
 }
 
 function badId(id: string): ArtifactFailure {
-  return { class: "bad_id", message: `There can be no artifact ${JSON.stringify(clip(id, 80))}` };
+  return {
+    class: "bad_id",
+    message: `There can be no artifact ${JSON.stringify(clip(id, SHOWN_NAME_CHARS_MAX))}`,
+  };
 }
 
 function artifactFailure(id: string, failure: FileFailure): ArtifactFailure {
