@@ -1,6 +1,7 @@
 /** The effects of the loop: tool calls with their hooks, declared checks, `on_stop` hooks. */
 
 import type { Json, JsonObject } from "../core/json.ts";
+import { CHECK_DETAIL_CHARS_MAX } from "../core/limits.ts";
 import { clip } from "../core/text.ts";
 import type { BrokerPort } from "../ports/broker.ts";
 import type { ClockPort } from "../ports/clock.ts";
@@ -19,9 +20,6 @@ import { type Shaped, type ShapeDeps, shapeResult } from "./shape.ts";
 import type { PlannedCall } from "./plan.ts";
 import { SELF_SERVER } from "../selftools/specs.ts";
 import type { SelfToolHost } from "../selftools/host.ts";
-
-/** Of a failed check, what the machine keeps. */
-const DETAIL_CHARS_MAX = 4_000;
 
 /** What effects need. */
 export interface EffectDeps extends ShapeDeps {
@@ -203,7 +201,7 @@ async function judgeCommand(
     : outcome.exitCode === null
     ? "ended by a signal"
     : `exit ${outcome.exitCode}`;
-  const said = failingPart(output, DETAIL_CHARS_MAX);
+  const said = failingPart(output, CHECK_DETAIL_CHARS_MAX);
   const detail = kind === "require" ? outcome.failure ?? "" : said === "" ? how : `${how}\n${said}`;
   return {
     kind,

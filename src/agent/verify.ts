@@ -5,6 +5,7 @@
 
 import { fnv64 } from "../core/hash.ts";
 import type { Json } from "../core/json.ts";
+import { CHECK_DETAIL_CHARS_MAX } from "../core/limits.ts";
 import { clip } from "../core/text.ts";
 import type { VerificationItem } from "../wire/result.ts";
 import type { CheckOutcome, CheckPhase, EventOf } from "./event.ts";
@@ -14,9 +15,6 @@ import { failedClaimNote, turnCheckNote } from "./prompt.ts";
 import { schemaFaults } from "./schema.ts";
 import type { AgentState, Turn } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
-
-/** Of a failed item, what the model and the result are shown. */
-const DETAIL_CHARS_MAX = 4_000;
 
 /** A final was given: what of it can be judged at once, and then the declared checks. */
 export function verifyClaim(
@@ -90,7 +88,7 @@ export function takeChecks(state: AgentState, event: EventOf<"checks.ran">, out:
       name: outcome.name,
       passed: outcome.passed,
       passed_before: state.passedBefore.has(`${outcome.kind} ${outcome.name}`),
-      detail: clip(outcome.detail, DETAIL_CHARS_MAX),
+      detail: clip(outcome.detail, CHECK_DETAIL_CHARS_MAX),
     });
   }
   if (event.phase === "final") return afterItems(state, turn, out);
@@ -172,7 +170,9 @@ function faultLine(item: VerificationItem): string {
 export function turnCheckText(turn: Turn): string | null {
   if (turn.claim !== null || turn.checks.length === 0) return null;
   return turnCheckNote(turn.checks.map((outcome) => {
-    const how = outcome.passed ? "passed" : `failed: ${clip(outcome.detail, DETAIL_CHARS_MAX)}`;
+    const how = outcome.passed
+      ? "passed"
+      : `failed: ${clip(outcome.detail, CHECK_DETAIL_CHARS_MAX)}`;
     const graded = outcome.progress === null
       ? ""
       : ` (${outcome.progress.done} of ${outcome.progress.total})`;

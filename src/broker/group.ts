@@ -1,19 +1,17 @@
 /** The end of the agent's process group, and of what left it. */
 
+import { PROCESS_TABLE_WAIT_MS } from "../core/limits.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
 import { within } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { BrokerPorts } from "./ports.ts";
 
-/** How long the process table may take before the group dies without it. */
-const TABLE_WAIT_MS = 300;
-
 /** Kills the group with SIGKILL, this process included; what left the group first. */
 export async function endGroup(ports: BrokerPorts, groupId: number): Promise<void> {
   const { process, clock } = ports;
   let rows: ProcessRow[] = [];
-  await within(clock, TABLE_WAIT_MS, process.table().then((table) => rows = table));
+  await within(clock, PROCESS_TABLE_WAIT_MS, process.table().then((table) => rows = table));
   for (const row of treeOfGroup(rows, groupId)) {
     if (row.groupId !== groupId) process.signal(row.pid, "SIGKILL");
   }

@@ -1,15 +1,12 @@
 /** Modes and triggers from the configuration, and what can be wrong with them before any start. */
 
+import { ROUTE_CAP, ROUTE_DEBOUNCE_MS, ROUTE_INFLIGHT_MAX } from "../core/config_limits.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { checkTriggers } from "../trigger/check.ts";
 import { loadCron } from "../trigger/slots.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import type { Mode, Route, TriggerSettings } from "./settings.ts";
 import { didYouMean } from "./suggest.ts";
-
-const DEBOUNCE_MS = 250;
-const ROUTE_CAP = 16;
-const INFLIGHT_MAX = 4;
 
 /** Options by the file key that the checks of triggers name. */
 const OPTION_BY_KEY: Readonly<Record<string, string>> = {
@@ -174,9 +171,9 @@ function readRoute(item: JsonObject, session: string | null): Route {
   return {
     match: String(item.match),
     target: session === null
-      ? { kind: "spawn", maxInflight: typeof inflight === "number" ? inflight : INFLIGHT_MAX }
+      ? { kind: "spawn", maxInflight: typeof inflight === "number" ? inflight : ROUTE_INFLIGHT_MAX }
       : { kind: "continue", session },
-    debounceMs: durationOf(item.debounce) ?? DEBOUNCE_MS,
+    debounceMs: durationOf(item.debounce) ?? ROUTE_DEBOUNCE_MS,
     cap: typeof item.cap === "number" ? item.cap : ROUTE_CAP,
     overflow: (item.overflow ?? "coalesce") as Route["overflow"],
     instruction: typeof item.instruction === "string" ? item.instruction : null,

@@ -30,3 +30,7 @@ export const TEXT_LINE_CHARS_MAX = 400;
 /** One text in a line of telemetry; with `log.content`, one text of content. */
 export const TELEMETRY_FIELD_CHARS_MAX = 2_000;
 export const TELEMETRY_CONTENT_CHARS_MAX = 16 * 1024;
+/** What a route has where nothing else is said: its debounce, changes that wait, runs at a time. */
+export const ROUTE_DEBOUNCE_MS = 250;
+export const ROUTE_CAP = 16;
+export const ROUTE_INFLIGHT_MAX = 4;

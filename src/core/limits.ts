@@ -98,6 +98,8 @@ export const CATALOGUE_BYTES_MAX = 4 * 1024;
 export const RESOURCES_MAX = 10_000;
 /** What an agent says of its own end beside its result. */
 export const RESULT_REASON_CHARS_MAX = 8_000;
+/** Of a check that failed, what the model and the result are shown. */
+export const CHECK_DETAIL_CHARS_MAX = 4_000;
 /** Checks and artifacts of one result. */
 export const RESULT_ITEMS_MAX = 1_000;
 /** A result value above this is handed over as a reference to an artifact. */
@@ -157,6 +159,8 @@ export const FRAME_CHARS_BURST_MAX = 4 * FRAME_BYTES_MAX;
 export const FRAME_CHARS_PER_SECOND_MAX = FRAME_BYTES_MAX / 2;
 /** Frames waiting to be written to one process. */
 export const FRAME_QUEUE_BYTES_MAX = 4 * FRAME_BYTES_MAX;
+/** How long the process table may take before a signal goes out without it. */
+export const PROCESS_TABLE_WAIT_MS = 300;
 /** How often the supervisor looks at the process table for resident sizes. */
 export const MEMORY_INTERVAL_MS = 2_000;
 /** Lines waiting for a server that does not read its stdin; beyond it, the server is killed. */

@@ -4,13 +4,14 @@ import {
   AGENT_START_TIMEOUT_MS,
   DEADLINE_GRACE_MS,
   HOOK_TIMEOUT_MS,
+  PROCESS_TABLE_WAIT_MS,
   PROGRESS_EXTENSIONS_MAX,
   RETRY_AFTER_MS_MAX,
   TRANSPORT_BACKOFF,
 } from "../core/limits.ts";
 import type { Vault } from "../core/secret.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
-import type { Cancel, ClockPort } from "../ports/clock.ts";
+import { type Cancel, type ClockPort, within } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -44,9 +45,6 @@ export interface AgentEvents {
     frame: Extract<FromAgent, { type: "request" | "connected" | "updated" | "delivered" }>,
   ): void;
 }
-
-/** How long the process table may take before a signal goes out without it. */
-const TABLE_WAIT_MS = 300;
 
 /** An agent from spawn to reaping. Its end comes once, through `ended`, which never rejects. */
 export class Agent {
@@ -263,10 +261,8 @@ export class Agent {
 
   async #look(): Promise<void> {
     const { process, clock } = this.#deps;
-    const waited = Promise.withResolvers<ProcessRow[]>();
-    const cancel = clock.after(TABLE_WAIT_MS, () => waited.resolve([]));
-    const rows = await Promise.race([process.table(), waited.promise]);
-    cancel();
+    let rows: ProcessRow[] = [];
+    await within(clock, PROCESS_TABLE_WAIT_MS, process.table().then((table) => rows = table));
     this.#strays.see(rows.filter(isAlive), this.pid!);
   }
 }

@@ -1,5 +1,6 @@
 /** Mode reactive: sources feed the router, the router feeds runs and warm sessions. */
 
+import { ROUTE_CAP, ROUTE_DEBOUNCE_MS, ROUTE_INFLIGHT_MAX } from "../core/config_limits.ts";
 import { DELIVERY_ATTEMPTS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Json } from "../core/json.ts";
@@ -42,18 +43,15 @@ import { WatcherKeeper } from "./watcher_keeper.ts";
 /** The server's name that requests to POST /trigger carry. */
 const TRIGGER_SERVER = "trigger";
 
-const DEBOUNCE_MS = 250;
-const CAP = 16;
-
 /** The route of everything, where the operator wrote none. */
 function defaultRoute(session: "fresh" | "warm"): Route {
   return {
     match: "**",
     target: session === "warm"
       ? { kind: "continue", session: MAIN_SESSION }
-      : { kind: "spawn", maxInflight: 4 },
-    debounceMs: DEBOUNCE_MS,
-    cap: CAP,
+      : { kind: "spawn", maxInflight: ROUTE_INFLIGHT_MAX },
+    debounceMs: ROUTE_DEBOUNCE_MS,
+    cap: ROUTE_CAP,
     overflow: "coalesce",
     instruction: null,
   };
@@ -100,7 +98,7 @@ export class Reactive {
     for (const { name, subscriptions } of deps.state.sessions) {
       for (const source of subscriptions) {
         const { server, uri } = splitSource(source);
-        addDynamicRoute(this.#router, server, uri, name, DEBOUNCE_MS, CAP);
+        addDynamicRoute(this.#router, server, uri, name, ROUTE_DEBOUNCE_MS, ROUTE_CAP);
       }
     }
     for (const change of deps.state.pending) this.#accept(change, true);
@@ -216,7 +214,7 @@ export class Reactive {
       this.#keeper.change([], [source]);
       return success({ unsubscribed: uri });
     }
-    const added = addDynamicRoute(this.#router, server, uri, name, DEBOUNCE_MS, CAP);
+    const added = addDynamicRoute(this.#router, server, uri, name, ROUTE_DEBOUNCE_MS, ROUTE_CAP);
     if (!added.ok) return added;
     if (added.value === "added") {
       sessions.noteSubscription(name, source, true);
