@@ -64,7 +64,7 @@ export type AgentEvent =
     | {
       type: "model.answered";
       text: string;
-      calls: ToolCall[];
+      calls: readonly ToolCall[];
       finish: FinishReason;
       refusal: string | null;
       opaque: { dialect: string; blocks: Json } | null;

@@ -13,7 +13,7 @@ import { systemDigest } from "../../src/sys/digest.ts";
 import { systemFiles } from "../../src/sys/files.ts";
 import { systemRandom } from "../../src/sys/random.ts";
 import { hostBench } from "./tool_host.ts";
-import type { Say } from "./simulation.ts";
+import { replyOf, type Say } from "./simulation.ts";
 
 export interface LoopBench {
   directory: string;
@@ -56,44 +56,8 @@ export function scriptedModel(say: LoopBench["model"]): ModelPort {
   let turn = 0;
   return {
     async complete(request) {
-      const said = await say(++turn, request);
-      if (said.fail !== undefined) {
-        return {
-          ok: false,
-          failure: {
-            message: said.fail.class,
-            retryable: false,
-            endpoint: "script",
-            attempts: 1,
-            ...said.fail,
-          },
-        };
-      }
-      return {
-        ok: true,
-        value: {
-          text: said.text ?? "",
-          calls: (said.calls ?? []).map((call, index) => ({
-            id: call.id ?? `t${turn}_${index}`,
-            name: call.name,
-            arguments: typeof call.arguments === "string"
-              ? call.arguments
-              : JSON.stringify(call.arguments),
-          })),
-          finish: said.finish ?? (said.calls === undefined ? "stop" : "tool_calls"),
-          refusal: said.refusal ?? null,
-          opaque: null,
-          usage: {
-            tokensIn: said.tokensIn ?? 100,
-            tokensOut: said.tokensOut ?? 10,
-            tokensCached: 0,
-            estimated: false,
-          },
-          model: "script",
-          endpoint: "script",
-          attempts: 1,
-        },
-      };
+      const number = ++turn;
+      return replyOf(await say(number, request), number);
     },
   };
 }

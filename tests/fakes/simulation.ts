@@ -6,6 +6,7 @@
 import { fnv64 } from "../../src/core/hash.ts";
 import { canonicalJson, type JsonObject } from "../../src/core/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/core/limits.ts";
+import { failed, type Outcome, success } from "../../src/core/outcome.ts";
 import type { ModelFailure, ModelReply } from "../../src/ports/model.ts";
 import type { Tool } from "../../src/ports/tools.ts";
 import type { CancelReason } from "../../src/wire/control.ts";
@@ -29,6 +30,33 @@ export interface Say {
   tokensIn?: number;
   tokensOut?: number;
   fail?: Pick<ModelFailure, "class"> & Partial<ModelFailure>;
+}
+
+/** What the script says, as a model port answers it. */
+export function replyOf(say: Say, turn: number): Outcome<ModelReply, ModelFailure> {
+  const endpoint = "script";
+  if (say.fail !== undefined) {
+    const message = say.fail.class;
+    return failed({ message, retryable: false, endpoint, attempts: 1, ...say.fail });
+  }
+  const { tokensIn = 100, tokensOut = 10 } = say;
+  return success({
+    text: say.text ?? "",
+    calls: (say.calls ?? []).map((call, index) => ({
+      id: call.id ?? `t${turn}_${index}`,
+      name: call.name,
+      arguments: typeof call.arguments === "string"
+        ? call.arguments
+        : JSON.stringify(call.arguments),
+    })),
+    finish: say.finish ?? (say.calls === undefined ? "stop" : "tool_calls"),
+    refusal: say.refusal ?? null,
+    opaque: null,
+    usage: { tokensIn, tokensOut, tokensCached: 0, estimated: false },
+    model: "scripted",
+    endpoint,
+    attempts: 1,
+  });
 }
 
 /** A tool's answer: text for `ok`, or an observation. */
@@ -210,46 +238,10 @@ class Player {
   }
 
   #answer(request: PlannedRequest): EventBody {
-    const say = this.#scenario.model(++this.#turn, request);
-    if (say.fail !== undefined) {
-      return {
-        type: "model.failed",
-        failure: {
-          message: say.fail.class,
-          retryable: false,
-          endpoint: "test",
-          attempts: 1,
-          ...say.fail,
-        },
-        ms: 1,
-      };
-    }
-    const text = say.text ?? "";
-    return {
-      type: "model.answered",
-      text,
-      calls: (say.calls ?? []).map((call, index) => ({
-        id: call.id ?? `t${this.#turn}_${index}`,
-        name: call.name,
-        arguments: typeof call.arguments === "string"
-          ? call.arguments
-          : JSON.stringify(call.arguments),
-      })),
-      finish: say.finish ?? (say.calls === undefined ? "stop" : "tool_calls"),
-      refusal: say.refusal ?? null,
-      opaque: null,
-      usage: {
-        tokensIn: say.tokensIn ?? 100,
-        tokensOut: say.tokensOut ?? 10,
-        tokensCached: 0,
-        estimated: false,
-      },
-      model: "scripted",
-      endpoint: "test",
-      attempts: 1,
-      ms: 1,
-      digest: fnv64(maskTime(text)),
-    };
+    const said = replyOf(this.#scenario.model(++this.#turn, request), this.#turn);
+    if (!said.ok) return { type: "model.failed", failure: said.failure, ms: 1 };
+    const digest = fnv64(maskTime(said.value.text));
+    return { type: "model.answered", ...said.value, ms: 1, digest };
   }
 
   #summarise(request: PlannedRequest): EventBody {
