@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../core/json.ts";
 import type { Message, ModelRequest, ToolSpec } from "../ports/model.ts";
+import { assistant, call, PNG, result, user } from "../../tests/fakes/conversation.ts";
 import { findFault } from "../../tests/fakes/model_rules.ts";
 import { ANSWER_TOOL, AnthropicDialect } from "./anthropic.ts";
 import { AnthropicReply } from "./anthropic_reply.ts";
@@ -17,25 +18,7 @@ const TOOLS: ToolSpec[] = ["fs__list", "fs__read"].map((name) => ({
   description: "Does it.",
   inputSchema: { type: "object" },
 }));
-const PNG = { type: "image" as const, mimeType: "image/png", data: "aGk=" };
 const MARK = { type: "ephemeral" };
-
-const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
-const call = (id: string, args = "{}", name = "fs__read") => ({ id, name, arguments: args });
-const assistant = (text: string, ...calls: ReturnType<typeof call>[]): Message => ({
-  role: "assistant",
-  text,
-  calls,
-});
-const result = (callId: string, text: string, more: Partial<Message> = {}): Message =>
-  ({
-    role: "tool",
-    callId,
-    name: "fs__read",
-    parts: [{ type: "text", text }],
-    isError: false,
-    ...more,
-  }) as Message;
 
 // deno-lint-ignore no-explicit-any
 type Loose = any;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../core/json.ts";
 import type { Message, ModelRequest, ToolSpec } from "../ports/model.ts";
+import { assistant, call, PNG, result, user } from "../../tests/fakes/conversation.ts";
 import { findFault } from "../../tests/fakes/model_rules.ts";
 import { type DialectSettings, FULL_QUIRKS, type Quirks } from "./dialect.ts";
 import { OpenAiDialect } from "./openai.ts";
@@ -17,24 +18,6 @@ const TOOLS: ToolSpec[] = [{
   description: "Reads.",
   inputSchema: { type: "object" },
 }];
-const PNG = { type: "image" as const, mimeType: "image/png", data: "aGk=" };
-
-const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
-const call = (id: string, args = "{}", name = "fs__read") => ({ id, name, arguments: args });
-const assistant = (text: string, ...calls: ReturnType<typeof call>[]): Message => ({
-  role: "assistant",
-  text,
-  calls,
-});
-const result = (callId: string, text: string, more: Partial<Message> = {}): Message =>
-  ({
-    role: "tool",
-    callId,
-    name: "fs__read",
-    parts: [{ type: "text", text }],
-    isError: false,
-    ...more,
-  }) as Message;
 
 function request(messages: Message[], more: Partial<ModelRequest> = {}): ModelRequest {
   return {

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { chatCompletion } from "../fakes/chat_completion.ts";
 import { type Program, programs } from "../program.ts";
 import { posixTest } from "../supervised/harness.ts";
 import { type Ran, runProgram, withDirectory } from "./harness.ts";
@@ -136,26 +137,9 @@ function serve(mind: (instruction: string) => Mind) {
     const answer = mind(texts[0]!)(texts.join("\n"), names, turn);
     const calls = typeof answer === "string" ? [] : answer;
     proposed += calls.length;
-    return Response.json({
-      id: "x",
-      object: "chat.completion",
-      model: "m",
-      choices: [{
-        index: 0,
-        finish_reason: calls.length > 0 ? "tool_calls" : "stop",
-        message: {
-          role: "assistant",
-          content: typeof answer === "string" ? answer : null,
-          ...(calls.length > 0 && {
-            tool_calls: calls.map((call, index) => ({
-              id: `call_${turn}_${index}`,
-              type: "function",
-              function: { name: call.name, arguments: JSON.stringify(call.arguments) },
-            })),
-          }),
-        },
-      }],
-      usage: { prompt_tokens: 10, completion_tokens: 10 },
+    return chatCompletion({
+      text: typeof answer === "string" ? answer : null,
+      calls: calls.map((call, index) => ({ id: `call_${turn}_${index}`, ...call })),
     });
   });
   return {

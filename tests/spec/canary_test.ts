@@ -1,6 +1,7 @@
 /** Secrets go where they were sent, and nowhere else: not into records, logs, argv, reports, or others' environments. */
 
 import assert from "node:assert/strict";
+import { chatCompletion } from "../fakes/chat_completion.ts";
 import { programs } from "../program.ts";
 import { conversation, runAgents, spawn } from "./agents.ts";
 import { CANARIES, found, readTree, spyOnProcesses } from "./canaries.ts";
@@ -32,27 +33,9 @@ for (const program of programs()) {
             }
             if (turn === 0) spied = await spyOnProcesses(groups);
             const name = replies[turn++] ?? null;
-            return Response.json({
-              id: "x",
-              object: "chat.completion",
-              model: "m",
-              choices: [{
-                index: 0,
-                finish_reason: name ? "tool_calls" : "stop",
-                message: {
-                  role: "assistant",
-                  content: name ? null : "done",
-                  ...(name &&
-                    {
-                      tool_calls: [{
-                        id: `c${turn}`,
-                        type: "function",
-                        function: { name, arguments: "{}" },
-                      }],
-                    }),
-                },
-              }],
-              usage: { prompt_tokens: 1, completion_tokens: 1 },
+            return chatCompletion({
+              text: name ? null : "done",
+              calls: name ? [{ id: `c${turn}`, name, arguments: {} }] : [],
             });
           },
         );

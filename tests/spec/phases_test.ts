@@ -1,6 +1,7 @@
 /** SIGTERM in each phase of a run: cancelled, 143, and two seconds later nothing of it is alive. */
 
 import assert from "node:assert/strict";
+import { chatCompletion } from "../fakes/chat_completion.ts";
 import { programs } from "../program.ts";
 import { posixTest } from "../supervised/harness.ts";
 import { aliveInGroups, runProgram, withDirectory } from "./harness.ts";
@@ -89,26 +90,10 @@ function serve(phase: Phase, sleep: string, hung: () => void, over: Promise<void
       return new Response(null, { status: 499 });
     }
     const calls = reply.calls ?? [];
-    return Response.json({
-      id: "x",
-      object: "chat.completion",
-      model: "m",
-      choices: [{
-        index: 0,
-        finish_reason: calls.length > 0 ? "tool_calls" : "stop",
-        message: {
-          role: "assistant",
-          content: reply.content,
-          ...(calls.length > 0 && {
-            tool_calls: calls.map(([name, args]) => ({
-              id: `c${++count}`,
-              type: "function",
-              function: { name, arguments: JSON.stringify(args) },
-            })),
-          }),
-        },
-      }],
-      usage: { prompt_tokens: reply.promptTokens ?? 10, completion_tokens: 1 },
+    return chatCompletion({
+      text: reply.content,
+      calls: calls.map(([name, args]) => ({ id: `c${++count}`, name, arguments: args })),
+      tokensIn: reply.promptTokens,
     });
   });
 }
