@@ -1,5 +1,7 @@
 /** The output of a command within a bound: its beginning and its end, in the order it came. */
 
+import { joinBytes } from "../core/bytes.ts";
+
 type Which = "stdout" | "stderr";
 
 /** Collects two streams; of what is over the bound, the middle is left out and counted. */
@@ -74,21 +76,11 @@ class Keep {
   }
 
   text(): string {
-    const tail = join(this.#tail).slice(-this.#tailMax);
+    const tail = joinBytes(this.#tail).slice(-this.#tailMax);
     const left = this.totalBytes - this.#headBytes - tail.length;
-    if (left === 0) return decode(join([...this.#head, tail]));
-    return `${decode(join(this.#head))}\n[… ${left} bytes left out …]\n${decode(tail)}`;
+    if (left === 0) return decode(joinBytes([...this.#head, tail]));
+    return `${decode(joinBytes(this.#head))}\n[… ${left} bytes left out …]\n${decode(tail)}`;
   }
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,5 +1,6 @@
 /** The stderr of a tool server: always drained, a bounded part of it logged, its end kept. */
 
+import { joinBytes } from "../core/bytes.ts";
 import {
   STDERR_LINE_BYTES_MAX,
   STDERR_LINES_PER_SECOND_MAX,
@@ -65,10 +66,7 @@ export class StderrDrain {
     const before = this.#tail.subarray(
       Math.max(0, this.#tail.length + last.length - STDERR_TAIL_BYTES_MAX),
     );
-    const joined = new Uint8Array(before.length + last.length);
-    joined.set(before);
-    joined.set(last, before.length);
-    this.#tail = joined;
+    this.#tail = joinBytes([before, last]);
   }
 
   #log(event: LineEvent): void {

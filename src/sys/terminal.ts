@@ -1,3 +1,4 @@
+import { joinBytes } from "../core/bytes.ts";
 import { failed, success } from "../core/outcome.ts";
 import type { TerminalPort } from "../ports/terminal.ts";
 import { queueStdout, settleOutput, settleStderr, writeNow, writeStderr } from "./output.ts";
@@ -34,13 +35,7 @@ export const systemTerminal: TerminalPort = {
         if (bytes > bytesMax) return failed(`more than ${bytesMax} bytes`);
         parts.push(buffer.slice(0, count));
       }
-      const whole = new Uint8Array(bytes);
-      let at = 0;
-      for (const part of parts) {
-        whole.set(part, at);
-        at += part.length;
-      }
-      return success(new TextDecoder("utf-8", { fatal: true }).decode(whole));
+      return success(new TextDecoder("utf-8", { fatal: true }).decode(joinBytes(parts)));
     } catch (error) {
       if (error instanceof TypeError) return failed("it is not UTF-8");
       return failed(error instanceof Error ? error.message : String(error));

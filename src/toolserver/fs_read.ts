@@ -1,5 +1,6 @@
 /** list, stat and read of the fs server. */
 
+import { joinBytes } from "../core/bytes.ts";
 import {
   DIRECTORY_NAMES_MAX,
   LIST_ENTRIES_DEFAULT,
@@ -253,12 +254,7 @@ class LineWindow {
   }
 
   text(): { text: string; lossy: boolean } {
-    const whole = new Uint8Array(this.#keptBytes);
-    let at = 0;
-    for (const part of this.#parts) {
-      whole.set(part, at);
-      at += part.length;
-    }
+    const whole = joinBytes(this.#parts);
     try {
       const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(whole);
       return { text, lossy: false };

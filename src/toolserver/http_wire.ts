@@ -3,6 +3,7 @@
  * because only so it knows which address it is connected to before it sends anything.
  */
 
+import { joinBytes } from "../core/bytes.ts";
 import { FETCH_HEAD_BYTES_MAX } from "../core/tool_limits.ts";
 import type { Socket } from "../ports/socket.ts";
 
@@ -168,13 +169,7 @@ export class BoundedBytes {
   }
 
   whole(): Uint8Array {
-    const out = new Uint8Array(this.#bytes);
-    let at = 0;
-    for (const part of this.#parts) {
-      out.set(part, at);
-      at += part.length;
-    }
-    return out;
+    return joinBytes(this.#parts);
   }
 }
 
@@ -218,13 +213,6 @@ class Reader {
   }
 
   #unread(rest: Uint8Array): void {
-    if (this.#buffer.length === 0) {
-      this.#buffer = rest;
-      return;
-    }
-    const joined = new Uint8Array(rest.length + this.#buffer.length);
-    joined.set(rest);
-    joined.set(this.#buffer, rest.length);
-    this.#buffer = joined;
+    this.#buffer = this.#buffer.length === 0 ? rest : joinBytes([rest, this.#buffer]);
   }
 }

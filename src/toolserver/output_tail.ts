@@ -1,5 +1,7 @@
 /** Output of any length in bounded room: its head and its tail. */
 
+import { joinBytes } from "../core/bytes.ts";
+
 /** Keeps the first two thirds and the last third of a bound, and counts the rest. */
 export class OutputTail {
   totalBytes = 0;
@@ -37,17 +39,15 @@ export class OutputTail {
 
   /** The whole text, or head and tail with what is missing between them said. */
   render(): string {
-    const tail = new Uint8Array(this.#tailBytes);
     const start = this.#tailBytes < this.#tailMax ? 0 : this.#tailAt;
-    tail.set(this.#tail.subarray(start, this.#tailBytes));
-    tail.set(this.#tail.subarray(0, start), this.#tailBytes - start);
+    const tail = joinBytes([
+      this.#tail.subarray(start, this.#tailBytes),
+      this.#tail.subarray(0, start),
+    ]);
     const missing = this.totalBytes - this.#headBytes - this.#tailBytes;
     const decoder = new TextDecoder();
     if (missing === 0) {
-      const whole = new Uint8Array(this.totalBytes);
-      whole.set(this.#head.subarray(0, this.#headBytes));
-      whole.set(tail, this.#headBytes);
-      return decoder.decode(whole);
+      return decoder.decode(joinBytes([this.#head.subarray(0, this.#headBytes), tail]));
     }
     const headEnd = endOfCharacters(this.#head, this.#headBytes);
     const tailStart = tail.findIndex((byte) => (byte & 0xc0) !== 0x80);

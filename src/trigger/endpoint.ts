@@ -1,5 +1,6 @@
 /** The daemon's small HTTP endpoint: probes, figures, and triggers from outside. */
 
+import { joinBytes } from "../core/bytes.ts";
 import { TRIGGER_BODY_BYTES_MAX, TRIGGER_BODY_TIMEOUT_MS } from "../core/limits.ts";
 import type { Secret } from "../core/secret.ts";
 import type { ClockPort } from "../ports/clock.ts";
@@ -122,7 +123,7 @@ async function readBody(request: Request, clock: ClockPort): Promise<Uint8Array 
     for (;;) {
       const read = await Promise.race([reader.read(), late.promise]);
       if (read === "late") break;
-      if (read.done) return join(chunks, bytes);
+      if (read.done) return joinBytes(chunks);
       bytes += read.value.length;
       if (bytes > TRIGGER_BODY_BYTES_MAX) break;
       chunks.push(read.value);
@@ -132,16 +133,6 @@ async function readBody(request: Request, clock: ClockPort): Promise<Uint8Array 
   }
   await reader.cancel().catch(() => {});
   return bytes > TRIGGER_BODY_BYTES_MAX ? null : "late";
-}
-
-function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  const body = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
 }
 
 function text(status: number, message: string, headers: Record<string, string> = {}): Response {

@@ -1,5 +1,7 @@
 /** Lines out of byte chunks, with a bound: what is over it is reported, never held. */
 
+import { joinBytes } from "../core/bytes.ts";
+
 /** One line of a stream, or what stands in its place. */
 export type LineEvent =
   | { type: "line"; text: string }
@@ -85,15 +87,8 @@ export class LineSplitter {
       this.#head = this.#tail = new Uint8Array(0);
       return;
     }
-    let whole = parts[0] ?? new Uint8Array(0);
-    if (parts.length > 1) {
-      whole = new Uint8Array(bytes);
-      let at = 0;
-      for (const part of parts) {
-        whole.set(part, at);
-        at += part.length;
-      }
-    }
+    // Nearly every line comes in one piece, which need not be copied.
+    const whole = parts.length === 1 ? parts[0]! : joinBytes(parts);
     try {
       const text = this.#decoder.decode(whole);
       events.push({ type: "line", text: text.endsWith("\r") ? text.slice(0, -1) : text });
@@ -104,17 +99,10 @@ export class LineSplitter {
 }
 
 function firstBytes(held: Uint8Array, more: Uint8Array): Uint8Array<ArrayBuffer> {
-  return joined(held, more.subarray(0, Math.max(0, EDGE_BYTES - held.length)));
+  return joinBytes([held, more.subarray(0, Math.max(0, EDGE_BYTES - held.length))]);
 }
 
 function lastBytes(held: Uint8Array, more: Uint8Array): Uint8Array<ArrayBuffer> {
   const tail = more.subarray(Math.max(0, more.length - EDGE_BYTES));
-  return joined(held.subarray(Math.max(0, held.length + tail.length - EDGE_BYTES)), tail);
-}
-
-function joined(one: Uint8Array, two: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(one.length + two.length);
-  whole.set(one);
-  whole.set(two, one.length);
-  return whole;
+  return joinBytes([held.subarray(Math.max(0, held.length + tail.length - EDGE_BYTES)), tail]);
 }

@@ -8,6 +8,7 @@
  * what was; GET /__requests hands out what came, GET /__stats counts.
  */
 
+import { joinBytes } from "../../src/core/bytes.ts";
 import { findFault } from "./model_rules.ts";
 import { renderReply, type Script, type ScriptReply } from "./model_script.ts";
 import {
@@ -294,16 +295,6 @@ function split(bytes: Uint8Array, size: number | undefined): Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += size) parts.push(bytes.subarray(at, at + size));
   return parts;
-}
-
-function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 async function sent(writing: Promise<boolean>, logged: LoggedRequest): Promise<"keep" | "close"> {
