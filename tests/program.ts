@@ -3,7 +3,7 @@
  * names it in AGENTD_BINARY; without that, the tests run on the source alone.
  */
 
-import { SOURCE_FLAGS } from "../tools/demo.ts";
+import { BAKED_FLAGS } from "../tools/build.ts";
 
 /** How to start agentd: `new Deno.Command(command, { args: [...args, "run", …] })`. */
 export interface Program {
@@ -19,7 +19,7 @@ export function programs(): Program[] {
   const source: Program = {
     name: "source",
     command: Deno.execPath(),
-    args: ["run", ...SOURCE_FLAGS, new URL("main.ts", root).href],
+    args: ["run", ...BAKED_FLAGS, new URL("main.ts", root).href],
   };
   const binary = Deno.env.get("AGENTD_BINARY");
   return binary ? [source, { name: "binary", command: binary, args: [] }] : [source];

@@ -17,8 +17,8 @@ export const ENTRIES: readonly string[] = [
 ];
 
 /**
- * What the binary may do at most; each process narrows it for itself. Not `--allow-all`: under it a
- * permission that was revoked is still there.
+ * What the program may do at most, in the binary and, for tests and demo, from source; each process
+ * narrows it for itself. Not `--allow-all`: under it a permission that was revoked is still there.
  */
 export const BAKED_FLAGS: readonly string[] = [
   "--allow-read",

@@ -3,21 +3,12 @@
  * that `auto` finds, and otherwise a recording, and says which.
  */
 
+import { BAKED_FLAGS } from "./build.ts";
+
 /** The file that the job writes. */
 export const SUMMARY = "out/summary.md";
 /** The replies of a model that worked on the job once. */
 export const RECORDING = "examples/demo/recording.jsonl";
-
-/** What the program may do from source: the kinds that are baked into the binary. */
-export const SOURCE_FLAGS: readonly string[] = [
-  "--no-prompt",
-  "--allow-read",
-  "--allow-write",
-  "--allow-net",
-  "--allow-env",
-  "--allow-run",
-  "--allow-sys",
-];
 
 /** The job's arguments, with a model to do it. */
 export function demoArguments(intelligence: string): string[] {
@@ -65,7 +56,7 @@ export async function clearOutput(root: string): Promise<void> {
 /** Runs agentd from source; its exit code. */
 export async function runFromSource(root: string, args: readonly string[]): Promise<number> {
   const { code } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", ...SOURCE_FLAGS, "main.ts", ...args],
+    args: ["run", ...BAKED_FLAGS, "main.ts", ...args],
     cwd: root,
     stdin: "null",
   }).spawn().status;
