@@ -112,6 +112,10 @@ Deno.test("tidy: nothing is left to do in the text", () => {
   assert.deepEqual(linesWith(/\b(?:TODO|FIXME|XXX|HACK)\b/), []);
 });
 
+Deno.test("tidy: nothing refers to a document that is not here", () => {
+  assert.deepEqual(linesWith(/\bcontract \d|\bissue #?\d|\bsee the (?:design|ticket|spec)\b/i), []);
+});
+
 Deno.test("tidy: no test is switched off or alone", () => {
   assert.deepEqual(
     linesWith(/\.only\(|\bonly: true|Deno\.test\.ignore|\bignore: true/, sources),

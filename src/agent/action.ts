@@ -1,5 +1,5 @@
 /**
- * From a model's reply to a proposal (contract 5): calls, a final, a refusal, or nothing legal. The
+ * From a model's reply to a proposal: calls, a final, a refusal, or nothing legal. The
  * model proposes; what is legal is decided here, before anything is executed.
  */
 

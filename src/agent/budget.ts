@@ -1,4 +1,4 @@
-/** Check before, record after (contract 5): what was spent, and what the next call will cost. */
+/** Check before, record after: what was spent, and what the next call will cost. */
 
 import type { Usage } from "../ports/model.ts";
 import type { Prices } from "../wire/payload.ts";

@@ -1,5 +1,5 @@
 /**
- * The resource catalogue: awareness, never bodies (contract 8). One line a resource within a byte
+ * The resource catalogue: awareness, never bodies. One line a resource within a byte
  * budget; beyond it, counts by URI prefix. Everything in it is a server's word and shown as data.
  */
 

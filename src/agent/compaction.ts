@@ -1,5 +1,5 @@
 /**
- * Lever 2: one summarising call that replaces prose only (contract 6). The rebuilt context is the
+ * Lever 2: one summarising call that replaces prose only. The rebuilt context is the
  * task, the evidence ledger word for word, the summary, and the last results as they were. At most
  * two tries; what does not fit then ends the run as `exhausted_tokens`, reason `context`.
  */

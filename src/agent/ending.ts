@@ -9,7 +9,7 @@ import type { AgentState } from "./state.ts";
 import type { Action } from "./plan.ts";
 import type { Stop } from "./stops.ts";
 
-/** Statuses from which a run can go on (contract 2, resume). */
+/** Statuses from which a run can go on. */
 const FINAL: ReadonlySet<Status> = new Set(["completed", "refused"]);
 
 /** Ends the run with a status. */

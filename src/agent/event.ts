@@ -121,7 +121,7 @@ export type AgentEventType = AgentEvent["type"];
 /** The event of a name. */
 export type EventOf<Type extends AgentEventType> = Extract<AgentEvent, { type: Type }>;
 
-/** Verdict of a turn (contract 5). */
+/** What a turn came to; where several hold, the order in `judgeTurn` decides. */
 export type Verdict =
   | "advanced"
   | "repeated"

@@ -1,4 +1,4 @@
-/** The loop's side of hooks (contract 9): what the operator's commands may change, block or hear of. */
+/** The loop's side of hooks: what the operator's commands may change, block or hear of. */
 
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { assert } from "../core/assert.ts";

@@ -1,5 +1,5 @@
 /**
- * The JSON-action fallback (contract 5): one object, found in prose by balanced braces, aware of
+ * The JSON-action fallback: one object, found in prose by balanced braces, aware of
  * strings and escapes. `{"action":"tool","tool":NAME,"arguments":{…}}` or
  * `{"action":"final","result":…}`, the latter with `"status":"refused"` for an explicit refusal.
  */

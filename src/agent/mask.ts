@@ -1,6 +1,6 @@
 /**
  * Time-like noise, masked before a digest: a status that differs only in its timestamp says nothing
- * new (contract 5). What is shown to the model is never masked so.
+ * new. What is shown to the model is never masked so.
  *
  * Every form holds a run of digits. One pass finds the runs, looks at what stands around them, and
  * only then tries the one expression that may fit: each result of each turn goes through here.

@@ -1,4 +1,4 @@
-/** Decisions as telemetry (contract 7): the same facts that the record gets, in the closed events. */
+/** Decisions as telemetry: the same facts that the record gets, in the closed events. */
 
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { AgentEvent, Decision } from "./event.ts";

@@ -1,5 +1,5 @@
 /**
- * What came of a call, typed (contract 5). `ok`, `truncated` and `partial` are successes; `error` is
+ * What came of a call, typed. `ok`, `truncated` and `partial` are successes; `error` is
  * the tool's own or the protocol's word; `unknown` may have happened; `refused` and `invalid` are
  * the harness's words: nothing was executed.
  */

@@ -1,5 +1,5 @@
 /**
- * Feedback (contract 5): what of a turn is new evidence, how often a call was tried without any,
+ * Feedback: what of a turn is new evidence, how often a call was tried without any,
  * and the one verdict of the turn. Pure; no model is asked and prose counts for nothing.
  */
 
@@ -89,7 +89,7 @@ export interface TurnSummary {
   freshChildren: number;
 }
 
-/** The verdict and delta of a turn, in the contract's order of precedence. */
+/** The verdict and delta of a turn, in their order of precedence. */
 export function judgeTurn(turn: TurnSummary): { verdict: Verdict; delta: number } {
   let freshSuccess = turn.freshChecks.passed + turn.freshChildren;
   let freshError = turn.freshChecks.failed;

@@ -194,7 +194,7 @@ function observeFailure(call: PlannedCall, failure: ToolFailure): Observation {
   }
 }
 
-/** A side effect whose answer is lost: what was asked, and how to find out (contract 5). */
+/** A side effect whose answer is lost: what was asked, and how to find out. */
 function unknownOutcome(call: PlannedCall, message: string): Observation {
   const asked = clip(JSON.stringify(call.arguments), 400);
   return {

@@ -1,5 +1,5 @@
 /**
- * Termination (contract 5): one disjunction before each model call and one after each turn, the
+ * Termination: one disjunction before each model call and one after each turn, the
  * cheapest check first. Each stop has a name from the closed set and a sentence.
  */
 

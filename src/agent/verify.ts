@@ -1,5 +1,5 @@
 /**
- * Verification (contract 5): a final answer is a claim, held against what was declared: schema,
+ * Verification: a final answer is a claim, held against what was declared: schema,
  * artifacts, commands, `on_stop` hooks. Nothing else counts and no model judges.
  */
 

@@ -185,7 +185,7 @@ export class Desk {
   }
 }
 
-/** How a hook's end reads (contract 9). */
+/** How a hook's end reads. */
 export function hookOutcome(end: CommandEnd): HookOutcome {
   const { durationMs } = end;
   const reason = clip(end.stderr.trim(), REASON_CHARS_MAX);

@@ -84,7 +84,7 @@ Deno.test("Desk.stop: a hook under way is ended", async () => {
   assert.equal((await outcome).verdict, "failed");
 });
 
-Deno.test("hookOutcome: exit code, output and stderr as contract 9 reads them", () => {
+Deno.test("hookOutcome: what exit code, output and stderr mean", () => {
   const end = (more: Partial<CommandEnd>): CommandEnd => ({
     exitCode: 0,
     timedOut: false,

@@ -1,4 +1,4 @@
-/** The commands (contract 2): their names, what they take and what they say of themselves. */
+/** The commands: their names, what they take and what they say of themselves. */
 
 import { makeOption, type Option, type Row } from "../config/option.ts";
 import { OPTIONS } from "../config/options.ts";

@@ -1,4 +1,4 @@
-/** Exit codes (contract 4): the only place with these numbers. */
+/** Exit codes: the only place with these numbers. */
 
 import type { Mode } from "../config/settings.ts";
 import type { Abort, Status } from "../wire/result.ts";

@@ -39,7 +39,7 @@ const rows: [end: Partial<End>, code: number][] = [
   [{ status: "completed", signal: "SIGTERM", forced: true }, 143],
 ];
 
-Deno.test("exitCode: mode once, as the contract has it", () => {
+Deno.test("exitCode: mode once, as the README has it", () => {
   for (const [end, code] of rows) {
     assert.equal(exitCode({ ...once, ...end }), code, JSON.stringify(end));
   }

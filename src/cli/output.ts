@@ -1,4 +1,4 @@
-/** The result of a run for the outside (contract 4): alone on stdout, or in a file. */
+/** The result of a run for the outside: alone on stdout, or in a file. */
 
 import { NO_OUTPUT } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
@@ -114,7 +114,7 @@ export function resultText(result: Json): string {
   return text === "" || text.endsWith("\n") ? text : text + "\n";
 }
 
-/** The object of `--output json`, its keys in the order of contract 4. */
+/** The object of `--output json`, its keys in their fixed order. */
 export function resultObject(end: OnceEnd, code: number): RunResult {
   return {
     run_id: end.run_id,

@@ -23,7 +23,7 @@ const end: OnceEnd = {
   directory: "/r/R",
 };
 
-Deno.test("resultObject: the keys of the contract, in its order, and no other", () => {
+Deno.test("resultObject: its keys in their order, and no other", () => {
   assert.deepEqual(Object.keys(resultObject(end, 0)), [
     "run_id",
     "status",

@@ -1,4 +1,4 @@
-/** Defaults, record, file, variables and flags, laid over each other (contract 3). */
+/** Defaults, record, file, variables and flags, laid over each other. */
 
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { INVOCATION, type Option } from "./option.ts";

@@ -399,7 +399,7 @@ Deno.test("loadSettings: a refused grant is a problem among the others, unless i
   assert.equal(allowed.settings.allowTrifecta, true);
 });
 
-Deno.test("loadSettings: defaults are those of the contract", async () => {
+Deno.test("loadSettings: what holds where nothing is said", async () => {
   const { settings } = await load({ ...flags({}), terminal: true });
   assert.deepEqual(settings.limits, {
     maxSteps: 40,

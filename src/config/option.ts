@@ -19,7 +19,7 @@ export type Group = (typeof GROUPS)[number];
 
 /**
  * How the text of a flag or a variable becomes a value in the file's form. `plain` follows the
- * shape; the others are the small notations of contract 3.
+ * shape; the others are small notations of their own.
  */
 export type Form =
   | "plain"

@@ -1,4 +1,4 @@
-/** The table of options (contract 3): the one source of flags, variables, file keys and defaults. */
+/** The table of options: the one source of flags, variables, file keys and defaults. */
 
 import { assert } from "../core/assert.ts";
 import { makeOption, type Option } from "./option.ts";

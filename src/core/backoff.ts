@@ -1,4 +1,4 @@
-/** The wait before a retry: doubling from `baseMs` to `capMs`, with full jitter (contract 5). */
+/** The wait before a retry: doubling from `baseMs` to `capMs`, with full jitter. */
 export interface BackoffPlan {
   baseMs: number;
   capMs: number;

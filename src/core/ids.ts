@@ -2,7 +2,7 @@
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** A run id as users may give it (contract 2). */
+/** A run id as users may give it. */
 export const RUN_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** A ULID from a wall-clock time in milliseconds and ten random bytes. */

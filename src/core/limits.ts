@@ -2,7 +2,7 @@
 
 import type { BackoffPlan } from "./backoff.ts";
 
-/** Bounds of one agent that users may set (contract 3, group `limits`). */
+/** Bounds of one agent that users may set. */
 export interface Limits {
   maxSteps: number;
   maxTokens: number;
@@ -26,7 +26,7 @@ export interface Limits {
   progressTimeoutMs: number;
 }
 
-/** The defaults of contract 3. */
+/** What holds where nothing else is said; `agentd run --help` names each. */
 export const DEFAULT_LIMITS: Readonly<Limits> = {
   maxSteps: 40,
   maxTokens: 1_000_000,
@@ -60,7 +60,7 @@ export const STDERR_SETTLE_MS = 500;
 /** Tokens of one model call that are believed; what an endpoint reports beyond them is estimated. */
 export const REPLY_TOKENS_MAX = 1_000_000_000;
 
-/** Transport retries of models and of calls without effect (contract 5). */
+/** Transport retries of models and of calls without effect. */
 export const TRANSPORT_BACKOFF: BackoffPlan = { baseMs: 100, capMs: 5_000, attemptsMax: 3 };
 export const RETRY_AFTER_MS_MAX = 60_000;
 
@@ -121,7 +121,7 @@ export const STDERR_TAIL_BYTES_MAX = 2 * 1024;
 /** A tool server's restarts within one run. */
 export const SERVER_RESTARTS_MAX = 3;
 export const START_TIMEOUT_MS = 20_000;
-/** Supervisor to agent: a ping every 5 s, three misses (issue: detector C). */
+/** Supervisor to agent: a ping every 5 s, three misses. */
 export const PING_INTERVAL_MS = 5_000;
 export const PING_MISSES_MAX = 3;
 /** After the deadline, how long an agent may take to wind itself up before it is killed. */

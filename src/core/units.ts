@@ -1,4 +1,4 @@
-/** Durations and sizes as users write them (contract 3). */
+/** Durations and sizes as users write them. */
 
 const DURATION_MS: Record<string, number> = {
   ms: 1,

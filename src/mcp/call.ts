@@ -119,7 +119,7 @@ function tooLarge(message: string): ToolResult {
   return { parts: [{ type: "text", text }], structured: null, isError: true };
 }
 
-/** `_meta` of a call (contract 7). */
+/** `_meta` of a call. */
 export function callMeta(runId: string, key: string, traceparent: string): JsonObject {
   return { "agentd/run_id": runId, "agentd/idempotency_key": key, traceparent };
 }

@@ -1,4 +1,4 @@
-/** What one server's link tells telemetry (contract 7). */
+/** What one server's link tells telemetry. */
 
 import { TOOL_LINE_BYTES_MAX, TOOLS_MAX } from "../core/limits.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";

@@ -1,6 +1,6 @@
 /**
- * What to do after a request that brought no reply: pure, from what was seen of it. Rules of
- * contract 5: transport trouble is retried, `Retry-After` is honoured up to 60 s, a quota that is
+ * What to do after a request that brought no reply: pure, from what was seen of it.
+ * Transport trouble is retried, `Retry-After` is honoured up to 60 s, a quota that is
  * spent and refused credentials are final.
  */
 

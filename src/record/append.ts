@@ -1,6 +1,6 @@
 /**
  * Writing a record: lines are made and chained at once, held in memory, and written together
- * before the effect that they announce (contract 6).
+ * before the effect that they announce.
  */
 
 import { assert, Bug } from "../core/assert.ts";

@@ -1,4 +1,4 @@
-/** The terminal line of an agent that could not write its own (contract 1). */
+/** The terminal line of an agent that could not write its own. */
 
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatIso, parseIso } from "../core/time.ts";

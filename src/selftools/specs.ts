@@ -1,4 +1,4 @@
-/** The runtime's own tools as the model sees them (contract 8). Descriptions are prompt text. */
+/** The runtime's own tools as the model sees them. Descriptions are prompt text. */
 
 import type { JsonObject } from "../core/json.ts";
 import type { Tool } from "../ports/tools.ts";
@@ -34,7 +34,7 @@ export interface SelfToolScope {
   subscribe: boolean;
 }
 
-/** The self tools of a scope, in the fixed order of the contract. */
+/** The self tools of a scope, in their fixed order. */
 export function selfTools(scope: SelfToolScope): Tool[] {
   const names: SelfToolName[] = ["task_refuse"];
   if (scope.resources) names.push("resource_list", "resource_read");

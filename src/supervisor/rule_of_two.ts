@@ -1,5 +1,5 @@
 /**
- * The Rule of Two (contract 10): one agent may take in untrusted input, see what is sensitive, and
+ * The Rule of Two: one agent may take in untrusted input, see what is sensitive, and
  * let data leave or change state, but not all three. Judged from the operator's configuration
  * alone, before anything starts: what a server says of itself takes no leg away.
  */

@@ -5,7 +5,7 @@ import type { AgentResult } from "../wire/result.ts";
 
 /**
  * How a daemon ends, closed. `drained`, `bounded` (its number of iterations) and `locked` (another
- * one is at work) are clean; the exit codes are those of contract 4.
+ * one is at work) are clean; the exit codes are those of the README.
  */
 export type DaemonEnd =
   | "drained"
@@ -71,12 +71,12 @@ export function boundSleepMs(facts: DaemonFacts, bounds: DaemonBounds): number |
   return bounds.lifetimeMs > 0 ? Math.max(0, bounds.lifetimeMs - facts.elapsedMs) : null;
 }
 
-/** Whether a run did real work: it brought new evidence from a tool (issue: idle back-off). */
+/** Whether a run did real work: it brought new evidence from a tool. */
 export function isRealWork(result: AgentResult): boolean {
   return (result.evidence ?? result.usage.tool_calls) > 0;
 }
 
-/** The credentials were refused: the one end of a run that ends its daemon (contract 4). */
+/** The credentials were refused: the one end of a run that ends its daemon. */
 export function isCredentialsRefusal(result: AgentResult): boolean {
   return result.abort === "intelligence" && !result.retryable &&
     /^(auth|credentials)\b/.test(result.reason);

@@ -7,7 +7,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { Limits } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
 
-/** One of the three legs of the Rule of Two (contract 10). */
+/** One of the three legs of the Rule of Two. */
 export type Leg = "untrusted_input" | "sensitive" | "egress";
 
 /** A command: program and arguments, already split into words, never given to a shell. */
@@ -157,7 +157,7 @@ export interface PermissionSet {
   import: Permission;
 }
 
-/** Where a hook is asked (contract 9). */
+/** Where a hook is asked. */
 export type HookEvent = "before_action" | "after_observation" | "before_compaction" | "on_stop";
 
 /** Commands by event, in order. */

@@ -1,5 +1,5 @@
 /**
- * Lines of a record (contract 6). Two sorts: what happened to the loop (its events, verbatim, which
+ * Lines of a record. Two sorts: what happened to the loop (its events, verbatim, which
  * are the only input of the fold) and what the loop decided (which replay compares). The agent's
  * types of both are in src/agent/event.ts; here is what every line has.
  */

@@ -2,7 +2,7 @@
 
 import type { Json } from "../core/json.ts";
 
-/** Contract 4. No tenth value exists. */
+/** How a run can end. No tenth value exists. */
 export const STATUSES = [
   "completed",
   "refused",
@@ -15,7 +15,7 @@ export const STATUSES = [
   "crashed",
 ] as const;
 
-/** One of the nine ends of contract 4. */
+/** One of the nine ends. */
 export type Status = (typeof STATUSES)[number];
 
 /** The two failures of infrastructure that are no statuses. */
@@ -62,7 +62,7 @@ export interface UsageTotals {
 export interface AgentResult {
   status: Status | null;
   abort: Abort | null;
-  /** One sentence: why it ended. A closed word first where the contract names one. */
+  /** One sentence: why it ended. A closed word first where a budget or a detector ended it. */
   reason: string;
   retryable: boolean;
   resumable: boolean;
@@ -81,7 +81,7 @@ export interface AgentResult {
   evidence?: number;
 }
 
-/** `--output json` (contract 4): one object, these keys, this order. */
+/** `--output json`: one object, these keys, this order. */
 export interface RunResult {
   /** The run's id. */
   run_id: string;

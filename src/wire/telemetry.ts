@@ -1,4 +1,4 @@
-/** Telemetry lines on stderr (contract 7): the closed set of events and their shape. */
+/** Telemetry lines on stderr: the closed set of events and their shape. */
 
 /** Every event there is; no other name is ever emitted. */
 export const EVENTS = [

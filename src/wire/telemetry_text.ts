@@ -1,4 +1,4 @@
-/** Telemetry for people (contract 7): short lines, and most events not at all. */
+/** Telemetry for people: short lines, and most events not at all. */
 
 import { TEXT_LINE_CHARS_MAX } from "../core/config_limits.ts";
 import { clip, withoutControls } from "../core/text.ts";

@@ -31,7 +31,7 @@ function open(log: Partial<LogSettings>, vault = new Vault()) {
   };
 }
 
-Deno.test("createTelemetry: JSON lines with the keys of the contract, in their order", () => {
+Deno.test("createTelemetry: JSON lines, the fixed keys first and in their order", () => {
   const { lines, telemetry } = open({});
   telemetry.emit("loop.step", { step: 1, dur_ms: 5 });
   assert.equal(lines.length, 1);

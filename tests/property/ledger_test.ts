@@ -1,5 +1,5 @@
 /**
- * Ambiguous outcomes (contract 5): whatever a server does after it was asked, no order is charged
+ * Ambiguous outcomes: whatever a server does after it was asked, no order is charged
  * twice by the runtime. Seeded runs over real processes; the ledger is a file that they append to.
  */
 

@@ -1,4 +1,4 @@
-/** The command line from outside (contract 2, 3 and 4): what it says, where, and how it exits. */
+/** The command line from outside: what it says, where, and how it exits. */
 
 import assert from "node:assert/strict";
 import { startModelServer } from "../fakes/model_server_process.ts";

@@ -1,4 +1,4 @@
-/** Contract 6 from outside: a disk that takes no more while a run is recorded, a real one. */
+/** The record from outside: a disk that takes no more while a run is recorded, a real one. */
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";

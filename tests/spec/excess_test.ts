@@ -1,4 +1,4 @@
-/** Contract 3 to 5 from outside: what is out of all proportion, or stands where nobody expects it. */
+/** Excess from outside: what is out of all proportion, or stands where nobody expects it. */
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";

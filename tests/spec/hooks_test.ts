@@ -1,4 +1,4 @@
-/** Contract 9 from outside: what hooks are given, may change, block and are told, at each event. */
+/** Hooks from outside: what hooks are given, may change, block and are told, at each event. */
 
 import assert from "node:assert/strict";
 import { type Program, programs } from "../program.ts";

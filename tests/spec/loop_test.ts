@@ -1,4 +1,4 @@
-/** Contract 5 and 8 on the wire: what an endpoint of either dialect is sent, turn by turn. */
+/** The loop on the wire: what an endpoint of either dialect is sent, turn by turn. */
 
 import assert from "node:assert/strict";
 import {

@@ -1,4 +1,4 @@
-/** Contract 2 and 6 from outside: what cannot be done is one clear line, the right exit code, no change. */
+/** Commands on records, from outside: what cannot be done is one clear line, the right exit code, no change. */
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";

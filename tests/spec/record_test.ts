@@ -1,4 +1,4 @@
-/** Contract 2 and 6 from outside: what a record gives back once its run is over. */
+/** The record from outside: what a record gives back once its run is over. */
 
 import assert from "node:assert/strict";
 import { Validator } from "@cfworker/json-schema";

@@ -1,4 +1,4 @@
-/** Contract 2 from outside: the context shown is the one that was sent, forks, recordings. */
+/** Replay, from outside: the context shown is the one that was sent, forks, recordings. */
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";

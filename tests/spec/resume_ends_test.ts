@@ -1,4 +1,4 @@
-/** Contract 6 from outside: every end that can be resumed is, with what the model is told of it. */
+/** Resume, from outside: every end that can be resumed is, with what the model is told of it. */
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";

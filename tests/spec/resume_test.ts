@@ -1,5 +1,5 @@
 /**
- * Contract 6 from outside: the whole tree is killed with SIGKILL at lines of the record of a 30-turn
+ * Resume, from outside: the whole tree is killed with SIGKILL at lines of the record of a 30-turn
  * job, resumed, and compared with the run that nobody disturbed.
  *
  * `AGENTD_KILL_LINES=all` kills at every line, a number at so many; `AGENTD_SEED` chooses them.

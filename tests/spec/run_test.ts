@@ -1,4 +1,4 @@
-/** Contract 1 to 6 from outside: each end of a run, by its exit code, status and streams. */
+/** Runs from outside: each end of a run, by its exit code, status and streams. */
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";

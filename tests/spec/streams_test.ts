@@ -1,4 +1,4 @@
-/** Contract 3, 4 and 7 from outside: streams whose readers are slow, stuck or gone. */
+/** The streams of a run, from outside: those whose readers are slow, stuck or gone. */
 
 import assert from "node:assert/strict";
 import { type Program, programs } from "../program.ts";

@@ -1,5 +1,5 @@
 /**
- * Contract 6 from outside: SIGTERM at random moments leaves exactly one terminal line, nothing alive,
+ * The terminal line, from outside: SIGTERM at random moments leaves exactly one terminal line, nothing alive,
  * and a record that replays and can be resumed.
  *
  * `AGENTD_TERM_TIMES` is how often, `AGENTD_SEED` chooses the moments.

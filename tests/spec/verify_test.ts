@@ -1,4 +1,4 @@
-/** Contract 5 on the wire: budgets, verification, notes and the ledger, in both dialects. */
+/** Feedback on the wire: budgets, verification, notes and the ledger, in both dialects. */
 
 import assert from "node:assert/strict";
 import type { ScriptReply } from "../fakes/model_server_process.ts";
