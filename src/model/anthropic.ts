@@ -2,10 +2,10 @@
 
 import type { JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
-import type { ModelRequest, ToolSpec } from "../ports/model.ts";
+import type { ModelRequest } from "../ports/model.ts";
 import {
   AnthropicMessages,
-  AnthropicTools,
+  anthropicTools,
   CACHE_MARK,
   calledNames,
 } from "./anthropic_messages.ts";
@@ -38,7 +38,7 @@ export class AnthropicDialect implements Dialect {
   readonly name = "anthropic";
   readonly path = "/messages";
   readonly #settings: DialectSettings;
-  readonly #tools = new AnthropicTools();
+  readonly #tools = anthropicTools();
   #messages = { images: true, renderer: new AnthropicMessages(true) };
   #system = { text: "", json: "" };
 
@@ -150,15 +150,10 @@ function isObjectSchema(schema: JsonObject | null): boolean {
 }
 
 function answerTool(request: ModelRequest): string {
-  const spec: ToolSpec = {
+  return JSON.stringify({
     name: ANSWER_TOOL,
     description: "The final answer.",
-    inputSchema: request.outputSchema!,
-  };
-  return JSON.stringify({
-    name: spec.name,
-    description: spec.description,
-    input_schema: spec.inputSchema,
+    input_schema: request.outputSchema,
   });
 }
 

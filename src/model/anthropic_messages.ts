@@ -6,8 +6,9 @@
 
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
-import type { Message, Part, ToolSpec } from "../ports/model.ts";
+import type { Message, Part } from "../ports/model.ts";
 import { type Pieces, type RangePlace, SettledPrefix, toPieces } from "./settled.ts";
+import { ToolList } from "./tool_list.ts";
 import {
   describePart,
   EMPTY_TEXT,
@@ -122,25 +123,14 @@ export class AnthropicMessages {
   }
 }
 
-/** Tools as `tools`' members, with the cache mark on the last one. Rendered once per list. */
-export class AnthropicTools {
-  readonly #specs = new WeakMap<ToolSpec, Blocks>();
-  #last: { tools: readonly ToolSpec[]; json: string } | null = null;
-
-  render(tools: readonly ToolSpec[]): string {
-    if (this.#last?.tools === tools) return this.#last.json;
-    const json = tools.map((tool, index) => {
-      let spec = this.#specs.get(tool);
-      if (spec === undefined) {
-        const description = toWellFormed(tool.description);
-        spec = joinBlocks([{ name: tool.name, description, input_schema: tool.inputSchema }]);
-        this.#specs.set(tool, spec);
-      }
-      return index === tools.length - 1 ? spec.marked : spec.plain;
-    }).join(",");
-    this.#last = { tools, json };
-    return json;
-  }
+/** Renders the tools that a request offers, with the cache mark on the last one. */
+export function anthropicTools(): ToolList<Blocks> {
+  return new ToolList(
+    ({ name, description, inputSchema }) =>
+      joinBlocks([{ name, description: toWellFormed(description), input_schema: inputSchema }]),
+    (rendered) =>
+      rendered.map((tool, i) => i === rendered.length - 1 ? tool.marked : tool.plain).join(","),
+  );
 }
 
 /** Names of all calls in a conversation: a history with calls needs tools that are defined. */

@@ -11,7 +11,7 @@ import {
   type ReplyReader,
   wantsStream,
 } from "./dialect.ts";
-import { OpenAiMessages, OpenAiTools } from "./openai_messages.ts";
+import { OpenAiMessages, openAiTools } from "./openai_messages.ts";
 import { OpenAiReply } from "./openai_reply.ts";
 
 /** The dialect for one endpoint. */
@@ -19,7 +19,7 @@ export class OpenAiDialect implements Dialect {
   readonly name = "openai";
   readonly path = "/chat/completions";
   readonly #settings: DialectSettings;
-  readonly #tools = new OpenAiTools();
+  readonly #tools = openAiTools();
   #messages = { images: true, reasoning: true, renderer: new OpenAiMessages(true, true) };
 
   constructor(settings: DialectSettings) {

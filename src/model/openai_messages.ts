@@ -2,8 +2,9 @@
 
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { toWellFormed } from "../core/text.ts";
-import type { Message, Part, ToolSpec } from "../ports/model.ts";
+import type { Message, Part } from "../ports/model.ts";
 import { type Pieces, SettledPrefix, toPieces } from "./settled.ts";
+import { ToolList } from "./tool_list.ts";
 import {
   describePart,
   EMPTY_TEXT,
@@ -185,31 +186,17 @@ export class OpenAiMessages {
   }
 }
 
-/** Tools as `tools`' members, rendered once per specification. */
-export class OpenAiTools {
-  readonly #specs = new WeakMap<ToolSpec, string>();
-  #last: { tools: readonly ToolSpec[]; json: string } | null = null;
-
-  render(tools: readonly ToolSpec[]): string {
-    if (this.#last?.tools === tools) return this.#last.json;
-    const json = tools.map((tool) => {
-      let spec = this.#specs.get(tool);
-      if (spec === undefined) {
-        spec = JSON.stringify({
-          type: "function",
-          function: {
-            name: tool.name,
-            description: toWellFormed(tool.description),
-            parameters: tool.inputSchema,
-          },
-        });
-        this.#specs.set(tool, spec);
-      }
-      return spec;
-    }).join(",");
-    this.#last = { tools, json };
-    return json;
-  }
+/** Renders the tools that a request offers. */
+export function openAiTools(): ToolList<string> {
+  return new ToolList((tool) =>
+    JSON.stringify({
+      type: "function",
+      function: {
+        name: tool.name,
+        description: toWellFormed(tool.description),
+        parameters: tool.inputSchema,
+      },
+    }), (rendered) => rendered.join(","));
 }
 
 function runEnd(messages: readonly Message[], start: number, role: Message["role"]): number {
