@@ -26,9 +26,6 @@ export interface PermissionReport {
   notes: string[];
 }
 
-/** Where the run's directory will be is not known before it starts. */
-const RUN = "RUN_DIR/<run>";
-
 /** The report for a configuration. `standalone`: for the compiled program, else for the source. */
 export function reportPermissions(settings: Settings, standalone: boolean): PermissionReport {
   const directory = `${settings.runDirectory}/<run>`;
@@ -59,7 +56,7 @@ export function reportPermissions(settings: Settings, standalone: boolean): Perm
     verdict: judgeGrant(settings.servers, settings.tools),
     allowed: settings.allowTrifecta,
     notes: [
-      `${RUN} is ${directory}; a subagent has ${RUN}/agents/<path> instead.`,
+      `<run> is the run's id. A subagent has ${directory}/agents/<path> instead.`,
       `Each agent with its tool servers may hold ${formatSize(settings.limits.memoryBytesMax)}.`,
     ],
   };
