@@ -5,6 +5,7 @@ import type { Settings } from "../config/settings.ts";
 import { formatDuration } from "../core/units.ts";
 import { formatIso } from "../core/time.ts";
 import { cronSlots, intervalSlots, loadCron, nextSlots } from "../trigger/slots.ts";
+import { countOf } from "../record/output.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_OK, EXIT_USAGE } from "./exit_code.ts";
 import type { CliPorts } from "./ports.ts";
@@ -68,8 +69,8 @@ function summarize(settings: Settings): string {
   );
   const verified = [
     ...(task.outputSchema ? ["a schema"] : []),
-    ...(task.require.length > 0 ? [`${task.require.length} artifacts`] : []),
-    ...(task.checks.length > 0 ? [`${task.checks.length} checks`] : []),
+    ...(task.require.length > 0 ? [countOf(task.require.length, "artifact")] : []),
+    ...(task.checks.length > 0 ? [countOf(task.checks.length, "check")] : []),
   ];
   return [
     "valid",

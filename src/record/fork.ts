@@ -12,6 +12,7 @@ import type { FilesPort } from "../ports/files.ts";
 import type { LockPort } from "../ports/lock.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { openRecord, RECORD_FILE, type RecordWriter } from "./append.ts";
+import { countOf } from "./output.ts";
 import { describeFault, readRecord } from "./read.ts";
 import { isRunning, type RunPlace } from "./runs.ts";
 import { TERMINAL_TYPE } from "./terminal.ts";
@@ -182,7 +183,7 @@ function copyLines(
     }
   }
   // A run that was cut off while the model was asked can be forked there too.
-  return requested === from ? null : `it made ${requested} iterations`;
+  return requested === from ? null : `it made ${countOf(requested, "iteration")}`;
 }
 
 /** Artifacts and notes, which the copied lines may name. Null when done, else why not. */

@@ -9,6 +9,7 @@ import { RECORD_FILE } from "./append.ts";
 import {
   type Column,
   type CommandOutput,
+  countOf,
   formatCost,
   formatCount,
   formatElapsed,
@@ -208,11 +209,12 @@ function footer(trace: RunTrace): string {
   const agents = trace.agents.length === 1 ? "" : ` in ${trace.agents.length} agents`;
   const estimated = usage.estimated ? ", partly estimated" : "";
   const lines = [
-    `Total: ${usage.steps} steps${agents}, ${usage.modelCalls} model calls, ${usage.toolCalls} tool ` +
-    `calls, ${formatCount(usage.tokens)} tokens (${
-      formatCount(usage.cached)
-    } cached${estimated}), ` +
-    `cost ${formatCost(usage.cost)}, ${formatElapsed(trace.elapsed_ms)}`,
+    `Total: ${countOf(usage.steps, "step")}${agents}, ${
+      countOf(usage.modelCalls, "model call")
+    }, ` +
+    `${countOf(usage.toolCalls, "tool call")}, ${countOf(usage.tokens, "token")} ` +
+    `(${formatCount(usage.cached)} cached${estimated}), cost ${formatCost(usage.cost)}, ` +
+    formatElapsed(trace.elapsed_ms),
     oneLine(trace.reason, 600),
     oneLine(trace.advice, 300),
   ];

@@ -170,7 +170,7 @@ Deno.test("followCommand: shows iterations as they are judged and ends with the 
     assert.ok(ended.ok);
     lock.release();
     assert.equal((await follow).exitCode, 0);
-    assert.match(shown, /1 +fs\/list .*\n\nTotal: 1 steps, .*\nEnded completed: /);
+    assert.match(shown, /1 +fs\/list .*\n\nTotal: 1 step, .*\nEnded completed: /);
   }));
 
 Deno.test("followCommand: stops when it is told to", () =>

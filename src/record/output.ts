@@ -48,6 +48,11 @@ export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** A count with its noun: `1 step`, `2,000 steps`. */
+export function countOf(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** USD with as many digits as tell something; `–` for an unknown cost. */
 export function formatCost(cost: number | null): string {
   if (cost === null) return "–";

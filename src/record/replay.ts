@@ -11,7 +11,7 @@ import type { Action, PlannedRequest } from "../agent/plan.ts";
 import { VERSION } from "../core/version.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { RecordLine } from "../wire/record.ts";
-import { type CommandOutput, formatCount, usageError } from "./output.ts";
+import { type CommandOutput, countOf, usageError } from "./output.ts";
 import { describeFault, isForeignVersion, readRecord, type RecordFault, refusal } from "./read.ts";
 import { partText } from "./artifacts.ts";
 import type { RunPlace } from "./runs.ts";
@@ -283,10 +283,9 @@ function renderJson(place: RunPlace, result: ReplayResult): string {
 
 function renderText(place: RunPlace, result: ReplayResult): string {
   const { divergence } = result;
-  const did = `${formatCount(result.lines)} lines, ${formatCount(result.events)} events, ` +
-    `${
-      formatCount(result.decisions)
-    } decisions, ${result.steps} steps; no model call, no tool call`;
+  const did = `${countOf(result.lines, "line")}, ${countOf(result.events, "event")}, ` +
+    `${countOf(result.decisions, "decision")}, ${countOf(result.steps, "step")}; ` +
+    "no model call, no tool call";
   if (divergence === null) return `${place.id}: replayed identically: ${did}\n`;
   return `${place.id}: first divergence at line ${divergence.line}: ${divergence.why}\n` +
     sideBySide(divergence) + `Replayed up to there: ${did}\n`;
