@@ -273,7 +273,10 @@ function readDirectories(
   const runDirectory = pathOf(reading, "run_dir") ?? resolvePath(stateHome(reading.input), "runs");
   // The recorded name is that of the run gone on with: whoever goes on has it, a fork gets its own.
   const runId = reading.layers.level("run_id") === "record" ? null : reading.text("run_id");
-  if (runId !== null && reading.input.files.lstat(resolvePath(runDirectory, runId)).ok) {
+  if (runId === "last") {
+    const where = reading.where("run_id");
+    reading.report(where, runId, '"last" stands for the newest run', "choose another id");
+  } else if (runId !== null && reading.input.files.lstat(resolvePath(runDirectory, runId)).ok) {
     reading.report(
       reading.where("run_id"),
       runId,

@@ -46,6 +46,37 @@ const CASES: Case[] = [
     stderr: [/--max-stepz: unknown option; did you mean --max-steps\?/, /nothing was started/],
   },
   {
+    name: "a device as a configuration",
+    args: ["validate", "--config", "/dev/zero", "x"],
+    code: 2,
+    stdout: /^--config: Cannot read it: (.*: over \d+ bytes|there is no file \/dev\/zero)$/m,
+  },
+  {
+    name: "an unreadable number of start times",
+    args: ["validate", "--next", "many", "--intelligence", "http://127.0.0.1:1/v1", "x"],
+    code: 2,
+    stdout: /^--next: "many" is not a whole number from 1 to 1000\n$/,
+  },
+  {
+    name: "start times where there are none",
+    args: ["validate", "--next", "2", "--intelligence", "http://127.0.0.1:1/v1", "x"],
+    code: 0,
+    stdout: /^note: --next has no use in mode once: only a schedule has start times$/m,
+  },
+  {
+    name: "problems as JSON, wherever that is asked for",
+    args: ["validate", "--max-steps", "many", "x"],
+    files: { "agentd.yaml": "output: json\n" },
+    code: 2,
+    stdout: /^\{"valid":false,"problems":\[\{"where":"--max-steps"[^\n]*\}\n$/,
+  },
+  {
+    name: "a page without a name",
+    args: ["inspect", "x", "--html", ""],
+    code: 2,
+    stderr: [/--html: "" is not a path/],
+  },
+  {
     name: "an unknown command",
     args: ["validte"],
     code: 2,
