@@ -339,6 +339,29 @@ for (const program of programs()) {
     });
   });
 
+  Deno.test(`cli (${program.name}): why a run was aborted is said, and not again and again`, () =>
+    withDirectory(async ({ project, runs }) => {
+      await using server = await startModelServer({ token: "good", replies: [{ text: "x" }] });
+      for (const log of [[], ["-q"], ["--log-level", "error"]]) {
+        const ran = await runProgram(program, {
+          args: [
+            "x",
+            "--intelligence",
+            server.url,
+            "--run-dir",
+            runs,
+            "--log-format",
+            "text",
+            ...log,
+          ],
+          cwd: project,
+        });
+        assert.deepEqual([ran.code, ran.stdout], [4, ""]);
+        // As an error when it happens, and as the end of the run.
+        assert.equal(ran.stderr.split("refused the credentials").length - 1, 2, ran.stderr);
+      }
+    }));
+
   Deno.test(`cli (${program.name}): without any model it says what to set, exit 2`, async () => {
     await withDirectory(async ({ project, runs }) => {
       const ran = await runProgram(program, { args: ["do it", "--run-dir", runs], cwd: project });
