@@ -174,6 +174,15 @@ const rows: Row[] = [
     "or --allow-insecure",
   ],
   [
+    flags({ intelligence: ["https://h.example/v1/chat/completions?v=2"] }),
+    '--intelligence: "https://h.example/v1/chat/completions?v=2" is not a base URL; write ' +
+    "https://h.example/v1?v=2",
+  ],
+  [
+    flags({ intelligence: ["https://h.example/v1/messages/"] }),
+    '--intelligence: "https://h.example/v1/messages" is not a base URL; write https://h.example/v1',
+  ],
+  [
     flags({ intelligence: ["auot"] }),
     '--intelligence: "auot" is no URL; did you mean auto?',
   ],
