@@ -42,7 +42,8 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
     reading,
     names,
     // One that cannot be read is told as such; `permissions` needs none.
-    reading.text("instruction") !== null || input.purpose !== "run" && input.purpose !== "validate",
+    reading.text("instruction") !== null || layers.mayBeGiven("instruction") ||
+      input.purpose !== "run" && input.purpose !== "validate",
   );
   const directories = readDirectories(reading);
   const tools = readTools(reading, names);
@@ -115,6 +116,7 @@ async function layEverything(
   const reader = new Layers();
   const file = await readConfigFile(input, reader);
   const layers = await layLevels(input, file);
+  layers.fileUnread = reader.problems.length > 0;
   if (file?.found) {
     const write = layers.get("allow_write");
     const why = whyGranted(file, write, input.cwd, input.files);

@@ -102,6 +102,14 @@ const rows: Row[] = [
     { flags: { instruction: ["x"] }, env: { AGENT_CONFIG: "none.yaml" } },
     "AGENT_CONFIG: Cannot read it: there is no file none.yaml",
   ],
+  [
+    { flags: { config: ["none.yaml"] } },
+    "--config: Cannot read it: there is no file none.yaml",
+  ],
+  [
+    { flags: {}, files: { "agentd.yaml": "instruction: 5\n" } },
+    "agentd.yaml:1: instruction: 5 is not a text; put it in quotes",
+  ],
   // The task.
   [
     { flags: {} },

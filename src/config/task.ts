@@ -35,7 +35,7 @@ async function readInstruction(reading: Reading): Promise<string> {
   const { purpose } = reading.input;
   if (written === null) {
     const needless = reading.text("mode") === "reactive" || purpose === "permissions" ||
-      purpose === "inspect" || purpose === "replay";
+      purpose === "inspect" || purpose === "replay" || reading.layers.mayBeGiven("instruction");
     if (!needless) {
       reading.report(
         "INSTRUCTION",
