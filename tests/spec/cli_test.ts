@@ -362,6 +362,36 @@ for (const program of programs()) {
       }
     }));
 
+  Deno.test(`cli (${program.name}): a quiet run that fails still says why, once`, () =>
+    withDirectory(async ({ project, runs }) => {
+      await using server = await startModelServer();
+      const refusal = { calls: [{ name: "task_refuse", arguments: { reason: "no such file" } }] };
+      const rows = [
+        [5, refusal, [], "agentd: the run ended as refused (no such file)\n"],
+        [
+          1,
+          { text: "" },
+          [],
+          "agentd: the run ended as stalled (idle: 3 turns in a row brought no ",
+        ],
+        [
+          124,
+          { hang: true },
+          ["--deadline", "300ms"],
+          "agentd: the run ended as deadline (deadline",
+        ],
+        [0, { text: "done" }, [], ""],
+      ] as const;
+      for (const [code, reply, more, said] of rows) {
+        await server.script({ replies: [reply], loop: true });
+        const args = ["x", "--intelligence", server.url, "--run-dir", runs, "-q", ...more];
+        const ran = await runProgram(program, { args, cwd: project });
+        assert.equal(ran.code, code, ran.stderr);
+        assert.ok(ran.stderr.startsWith(said), ran.stderr);
+        assert.equal(ran.stderr.split("\n").length, said === "" ? 1 : 2, ran.stderr);
+      }
+    }));
+
   Deno.test(`cli (${program.name}): without any model it says what to set, exit 2`, async () => {
     await withDirectory(async ({ project, runs }) => {
       const ran = await runProgram(program, { args: ["do it", "--run-dir", runs], cwd: project });
