@@ -59,14 +59,17 @@ function assertFlags(command: string, row: Record<PermissionKind, string>, meani
   }
 }
 
-/** Command lines of a process group, once it has so many members. */
+/**
+ * Command lines of a process group, once it has so many different ones: a child that is forked, and
+ * has not become its program yet, shows its parent's.
+ */
 async function commandsOf(groupId: number, members: number): Promise<string[]> {
   for (;;) {
     const { stdout } = await new Deno.Command("ps", { args: ["-eww", "-o", "pgid=,args="] })
       .output();
     const commands = new TextDecoder().decode(stdout).split("\n").map((line) => line.trim())
       .filter((line) => line.startsWith(`${groupId} `));
-    if (commands.length >= members) return commands;
+    if (new Set(commands).size >= members) return commands;
   }
 }
 

@@ -26,14 +26,18 @@ export interface ProposedCall {
   fault: string | null;
 }
 
-/** What a reply comes to. */
+/** What a reply comes to; `said`: its words, where they are not all of its text. */
 export type Proposal =
-  | { kind: "calls"; text: string; calls: ProposedCall[]; viaJson: boolean }
-  | { kind: "final"; text: string; value: { json: Json } | null }
-  | { kind: "refused"; text: string; reason: string }
-  /** The reply was cut off at the output limit. */
-  | { kind: "cut"; text: string; calls: number }
-  | { kind: "invalid"; text: string; why: string; echo: string };
+  & { said?: string }
+  & (
+    /** `leftOut`: further actions in the text, of which only the first is taken. */
+    | { kind: "calls"; text: string; calls: ProposedCall[]; viaJson: boolean; leftOut: number }
+    | { kind: "final"; text: string; value: { json: Json } | null }
+    | { kind: "refused"; text: string; reason: string }
+    /** The reply was cut off at the output limit. */
+    | { kind: "cut"; text: string; calls: number }
+    | { kind: "invalid"; text: string; why: string; echo: string }
+  );
 
 /** What is read of a reply. */
 export interface Reply {
@@ -50,6 +54,8 @@ export interface Scope {
   /** What the configuration asks for, and what is in force. */
   configured: "auto" | "native" | "json";
   mode: "native" | "json";
+  /** Whether a schema says what an answer may be, an empty one included. */
+  hasSchema: boolean;
   step: number;
 }
 
@@ -67,7 +73,8 @@ export function readProposal(reply: Reply, scope: Scope): Proposal {
   }
   if (reply.finish === "length") return { kind: "cut", text, calls: reply.calls.length };
   if (reply.calls.length > 0) {
-    return { kind: "calls", text, calls: readCalls(reply.calls, scope), viaJson: false };
+    const calls = readCalls(reply.calls, scope);
+    return { kind: "calls", text, calls, viaJson: false, leftOut: 0 };
   }
   if (text.trim() === "") return invalid("", "the reply was empty");
   return readText(text, scope);
@@ -85,9 +92,21 @@ function readText(text: string, scope: Scope): Proposal {
     return { kind: "final", text, value: null };
   }
   if (action.kind === "refused") return { kind: "refused", text, reason: action.reason };
-  if (action.kind === "final") return { kind: "final", text, value: { json: action.result } };
+  if (action.kind === "final") {
+    const { result } = action;
+    // In whatever wrapping: what is empty is no answer.
+    const isEmpty = result === null || (typeof result === "string" && result.trim() === "");
+    if (isEmpty && !scope.hasSchema) {
+      return { ...invalid(text, "the final answer was empty"), said: "" };
+    }
+    const said = typeof result === "string" ? result : JSON.stringify(result);
+    return { kind: "final", text, value: { json: result }, said };
+  }
   const call = { id: "", name: action.tool, arguments: JSON.stringify(action.arguments) };
-  return { kind: "calls", text, calls: readCalls([call], scope), viaJson: true };
+  const calls = readCalls([call], scope);
+  // A fence that opens for the action is no word either.
+  const said = text.slice(0, found.start).replace(/```[\w-]*\s*$/, "").trim();
+  return { kind: "calls", text, calls, viaJson: true, leftOut: found.more, said };
 }
 
 /**

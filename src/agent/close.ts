@@ -9,7 +9,14 @@ import { enter } from "./ledger.ts";
 import { isSuccess } from "./observation.ts";
 import type { Action, Next } from "./plan.ts";
 import { countTurn, judgeTurn, turnSignature } from "./progress.ts";
-import { CONTINUE_NOTE, failingNote, idleNote, type Left, repeatPhrase } from "./prompt.ts";
+import {
+  CONTINUE_NOTE,
+  failingNote,
+  idleNote,
+  type Left,
+  leftOutNote,
+  repeatPhrase,
+} from "./prompt.ts";
 import { observationDetail, resultMessage } from "./render.ts";
 import { type AgentState, calledName, spent, type Turn, type TurnCall } from "./state.ts";
 import { stopAfterTurn } from "./stops.ts";
@@ -188,6 +195,7 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
   const notes: string[] = [];
   const checks = turnCheckText(turn);
   if (checks !== null) notes.push(checks);
+  if (turn.leftOut > 0) notes.push(leftOutNote(turn.leftOut));
   // What is being continued is not to be told to try another way.
   if (turn.invalid === CONTINUE_NOTE) return null;
   if (delta === 0 && progress.idle > 0) {

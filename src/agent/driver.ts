@@ -65,6 +65,8 @@ export class Driver {
   #timer: { at: number; cancel: Cancel } | null = null;
   readonly #progress: ProgressFrames;
   #relisting = false;
+  /** What the checks of this turn took. */
+  #checksMs = 0;
   /** Tools or resources changed while they were listed. */
   #changed = false;
 
@@ -161,8 +163,11 @@ export class Driver {
       this.#intents.set(decision.call, seq);
       record.append(decision.type, { ...decision, key: this.#key(seq) }, this.#state.at);
     } else record.append(decision.type, decision, this.#state.at);
-    narrateDecision(telemetry, decision);
-    if (decision.type === "turn.judged") this.#progress.tell("model");
+    narrateDecision(telemetry, decision, this.#checksMs);
+    if (decision.type === "turn.judged") {
+      this.#progress.tell("model");
+      this.#checksMs = 0;
+    }
     if (decision.type === "run.ended" && decision.artifact !== null) {
       const { result } = decision;
       this.#deps.artifacts.write(
@@ -286,8 +291,12 @@ export class Driver {
   }
 
   async #runChecks(phase: CheckPhase, signal: AbortSignal): Promise<EventBody> {
+    const startedMs = this.#deps.clock.monotonicMs();
     const claimed = this.#state.turn?.claim?.value ?? null;
     const outcomes = await runDeclared(this.#deps.effects, phase, signal, claimed);
+    if (phase !== "before") {
+      this.#checksMs = Math.round(this.#deps.clock.monotonicMs() - startedMs);
+    }
     return { type: "checks.ran", phase, outcomes };
   }
 

@@ -18,6 +18,8 @@ export interface FoundAction {
   /** Where the object stands in the text. */
   start: number;
   end: number;
+  /** Further actions behind it, which are not taken. */
+  more: number;
 }
 
 /** The end (exclusive) of the balanced object or array that starts at `start`, or -1. */
@@ -71,15 +73,20 @@ function* findValues(
   }
 }
 
+/** Objects of one reply that are looked at. */
+const OBJECTS_MAX = 64;
+
 /** The first action object in a text; objects that are no action are passed over. */
 export function findAction(text: string): FoundAction | null {
   let tries = 0;
+  let first: FoundAction | null = null;
   for (const { value, start, end } of findObjects(text)) {
     const action = parseAction(value);
-    if (action !== null) return { action, start, end };
-    if (++tries >= 64) return null;
+    if (action !== null && first !== null) first.more++;
+    else if (action !== null) first = { action, start, end, more: 0 };
+    if (++tries >= OBJECTS_MAX) break;
   }
-  return null;
+  return first;
 }
 
 function parseAction(value: JsonObject): JsonAction | null {

@@ -18,6 +18,7 @@ const ACTIONS: [string, unknown][] = [
   ['{ broken {"action":"final","result":1}', { kind: "final", result: 1 }],
   ["no object", null],
   ['{"action":"dance"}', null],
+  ['{"action":"final"}', { kind: "final", result: null }],
   ["{{{{{{{{{{{{", null],
 ];
 
@@ -25,6 +26,19 @@ Deno.test("findAction: the first action object, by balanced braces, string-aware
   for (const [text, action] of ACTIONS) {
     assert.deepEqual(findAction(text)?.action ?? null, action, text);
   }
+});
+
+Deno.test("findAction: actions behind the first are counted, whatever stands between", () => {
+  const tool = '{"action":"tool","tool":"a"}';
+  const final = '{"action":"final","result":1}';
+  const rows: [text: string, more: number][] = [
+    [tool, 0],
+    [`${tool}\n${tool}`, 1],
+    [`${tool} Result: {"x":1} ${tool} and so ${final}`, 2],
+    [`${tool} {"action":"dance"} {"note":"final"}`, 0],
+    [tool.repeat(1_000), 63],
+  ];
+  for (const [text, more] of rows) assert.equal(findAction(text)?.more, more, text.slice(0, 200));
 });
 
 Deno.test("findAction: a megabyte of opening braces is given up on", () => {

@@ -3,8 +3,12 @@
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { AgentEvent, Decision } from "./event.ts";
 
-/** Emits what a decision says, if it says anything outside. */
-export function narrateDecision(telemetry: TelemetryPort, decision: Decision): void {
+/** Emits what a decision says, if it says anything outside; `checksMs`: what its checks took. */
+export function narrateDecision(
+  telemetry: TelemetryPort,
+  decision: Decision,
+  checksMs: number,
+): void {
   switch (decision.type) {
     case "turn.judged":
       narrateTurn(telemetry, decision);
@@ -28,6 +32,7 @@ export function narrateDecision(telemetry: TelemetryPort, decision: Decision): v
         failed: decision.items.filter((item) => !item.passed).map((item) =>
           `${item.kind} ${item.name}`
         ),
+        dur_ms: checksMs,
       });
       break;
     case "context.stubbed":

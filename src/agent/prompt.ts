@@ -125,6 +125,12 @@ export interface Left {
   failing: number;
 }
 
+/** At the end of a turn whose reply held more than the one action that was taken. */
+export function leftOutNote(count: number): string {
+  const more = count === 1 ? "One more action" : `${count} more actions`;
+  return `${MARK} Only the first action of your reply was taken. ${more} in it did not happen; reply with one JSON object.`;
+}
+
 /** At the end of a turn that brought nothing new. */
 export function idleNote(repeats: readonly string[], left: Left, limits: Limits): string {
   const what = repeats.length > 0

@@ -97,6 +97,8 @@ export interface Turn {
   roomBytes: number;
   /** The reply was a JSON action. */
   viaJson: boolean;
+  /** Further actions of the same text, which were not taken. */
+  leftOut: number;
   invalid: string | null;
   claim: Claim | null;
   /** The claim passed everything that was declared. */

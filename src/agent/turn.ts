@@ -28,21 +28,23 @@ export function takeReply(
   state.shortened = false;
   const turn = openTurn(state, event);
   state.turn = turn;
-  if (event.text.trim() !== "") state.lastText = event.text;
   const { carried } = state;
   state.carried = null;
   // A reply that was cut is read together with its continuation.
   const text = (carried ?? "") + event.text;
-  if (carried !== null) state.lastText = text;
   const proposal = readProposal({ ...event, text }, {
     tools: state.tools,
     configured: model.tool_mode,
     mode: state.toolMode,
+    hasSchema: state.task.outputSchema !== null,
     step: turn.step,
   });
+  const said = proposal.said ?? text;
+  if (said.trim() !== "") state.lastText = said;
   switch (proposal.kind) {
     case "calls":
       turn.viaJson = proposal.viaJson;
+      turn.leftOut = proposal.leftOut;
       return planCalls(state, turn, proposal.calls, out);
     case "final":
       return verifyClaim(state, turn, proposal.text, proposal.value, out);
@@ -74,6 +76,7 @@ function openTurn(state: AgentState, event: EventOf<"model.answered">): Turn {
     executed: 0,
     roomBytes: 0,
     viaJson: false,
+    leftOut: 0,
     invalid: null,
     claim: null,
     verified: false,

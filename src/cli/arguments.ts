@@ -179,6 +179,21 @@ function operandsOf(rest: readonly string[], options: readonly Option[]): string
 function checkOperands(parsed: ParsedArguments): void {
   const { command, named, operands } = parsed;
   if (parsed.help || parsed.version || parsed.problems.length > 0) return;
+  const word = named || parsed.literal ? undefined : operands[0];
+  // Commands of many other programs: as tasks, they would cost money and answer nothing.
+  if (word === "version" || (word === "help" && operands.length <= 2)) {
+    const about = commandNamed(operands[1] ?? "");
+    parsed.problems.push(
+      problem(
+        showValue(word),
+        word,
+        "unknown command",
+        `did you mean agentd ${about ? `${about.name} ` : ""}--${word}? ` +
+          `As an instruction: agentd run ${word}`,
+      ),
+    );
+    return;
+  }
   if (operands.length > command.operandsMax) {
     const first = operands[0]!;
     parsed.problems.push(

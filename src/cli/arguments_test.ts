@@ -29,6 +29,9 @@ Deno.test("parseArguments: commands, options and operands, in any order", async 
     [["run", "--check", "--help", "x"], "run", { check: ["--help"] }, ["x"]],
     [["run", "--temperature", "-1", "x"], "run", { temperature: ["-1"] }, ["x"]],
     [["--", "validte"], "run", {}, ["validte"]],
+    [["--", "help"], "run", {}, ["help"]],
+    [["run", "help"], "run", {}, ["help"]],
+    [["help me with this"], "run", {}, ["help me with this"]],
     [["run", "--", "--max-steps"], "run", {}, ["--max-steps"]],
     [["resume", "last", "--max-steps", "+20"], "resume", { max_steps: ["+20"] }, ["last"]],
     [["replay", "R", "--until", "3", "--show", "context"], "replay", {
@@ -63,6 +66,16 @@ Deno.test("parseArguments: help and version stand anywhere but in a value", asyn
 Deno.test("parseArguments: every mistake is one line with what would be right", async () => {
   const rows: [argv: string[], lines: string[]][] = [
     [["--max-stepz", "5", "x"], ["--max-stepz: unknown option; did you mean --max-steps?"]],
+    [["help"], [
+      '"help": unknown command; did you mean agentd --help? As an instruction: agentd run help',
+    ]],
+    [["help", "resume"], [
+      '"help": unknown command; did you mean agentd resume --help? As an instruction: agentd run help',
+    ]],
+    [["version"], [
+      '"version": unknown command; did you mean agentd --version? As an instruction: agentd run ' +
+      "version",
+    ]],
     [["--versio"], ["--versio: unknown option; did you mean --version?"]],
     [["--hepl"], ["--hepl: unknown option; did you mean --help?"]],
     [["--max-stepz=5", "x"], ["--max-stepz: unknown option; did you mean --max-steps?"]],

@@ -2,6 +2,7 @@
 
 import { makeOption, type Option, type Row } from "../config/option.ts";
 import { OPTIONS } from "../config/options.ts";
+import { PATH, SWITCH, TEXT } from "../config/shapes.ts";
 
 /** One command of the program. */
 export interface Command {
@@ -22,8 +23,6 @@ function own(...rows: Omit<Row, "group">[]): Option[] {
 }
 
 const COUNT = { kind: "int", min: 0 } as const;
-const TEXT = { kind: "text" } as const;
-const SWITCH = { kind: "boolean" } as const;
 
 /** Every command, in the order of help. The first is the default. */
 export const COMMANDS: readonly Command[] = [
@@ -71,7 +70,7 @@ export const COMMANDS: readonly Command[] = [
     summary: "show a run, iteration by iteration",
     configured: false,
     own: own(
-      { name: "html", metavar: "FILE", shape: TEXT, help: "write one self-contained page" },
+      { name: "html", metavar: "FILE", shape: PATH, help: "write one self-contained page" },
       { name: "json", shape: SWITCH, help: "print it as JSON" },
       {
         name: "format",
@@ -82,7 +81,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "import",
         metavar: "FILE",
-        shape: TEXT,
+        shape: PATH,
         help: "judge a trajectory of another program, in place of RUN",
       },
       { name: "otlp_endpoint", metavar: "URL", shape: TEXT, help: "send spans there" },

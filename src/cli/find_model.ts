@@ -2,6 +2,8 @@
 
 import { PROBE_TIMEOUT_MS } from "../core/config_limits.ts";
 import type { Settings } from "../config/settings.ts";
+import { fetchJson } from "../model/exchange.ts";
+import { namesOf } from "../model/listing.ts";
 import type { Endpoint } from "../wire/payload.ts";
 import { NO_MODEL, NO_MODEL_ADVICE } from "./output.ts";
 import type { CliPorts } from "./ports.ts";
@@ -21,24 +23,24 @@ export async function findModel<Found extends Pick<Settings, "model">>(
 ): Promise<Found | null> {
   const { endpoints } = settings.model;
   if (!endpoints.every((endpoint) => endpoint.probe)) return settings;
-  const answers = await Promise.all(endpoints.map((endpoint) => isThere(ports, endpoint)));
+  const answers = await Promise.all(endpoints.map((endpoint) => hasModel(ports, endpoint)));
   const found = endpoints.filter((_endpoint, index) => answers[index]);
   if (found.length > 0) return { ...settings, model: { ...settings.model, endpoints: found } };
   const asked = endpoints.map((endpoint) => endpoint.url).join(", ");
   ports.terminal.writeError(
-    `agentd: ${NO_MODEL}: no key is set, and nothing answers at ${asked}; nothing was started\n` +
+    `agentd: ${NO_MODEL}: no key is set, and nothing answers at ${asked} with a model; nothing was started\n` +
       `${NO_MODEL_ADVICE}\n`,
   );
   return null;
 }
 
-/** A server that lists its models; something else on its port does not. */
-async function isThere(ports: ModelPorts, endpoint: Endpoint): Promise<boolean> {
-  const stop = new AbortController();
-  const cancel = ports.clock.after(PROBE_TIMEOUT_MS, () => stop.abort());
-  const url = `${endpoint.url}/models`;
-  const reply = await ports.http.send({ method: "GET", url, headers: {} }, stop.signal);
-  if (reply.ok) await reply.value.body?.cancel().catch(() => {});
-  cancel();
-  return reply.ok && reply.value.status < 400;
+/** A server that lists a model; something else on its port, and one without any, does not. */
+async function hasModel(ports: ModelPorts, endpoint: Endpoint): Promise<boolean> {
+  const listed = await fetchJson(
+    ports,
+    { method: "GET", url: `${endpoint.url}/models`, headers: {} },
+    { requestTimeoutMs: PROBE_TIMEOUT_MS, idleTimeoutMs: Infinity },
+    new AbortController().signal,
+  );
+  return listed.ok && namesOf(listed.value).length > 0;
 }

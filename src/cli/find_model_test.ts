@@ -15,16 +15,20 @@ const endpoint = (port: number, probe: boolean): Endpoint => ({
   recording: null,
 });
 
-/** Servers that answer each path with a status; what they were asked. */
+const LISTING = '{"object":"list","data":[{"id":"m"}]}';
+
+/** Servers that answer each path with a status, or with a page; what they were asked. */
 async function withServers(
-  statuses: number[],
+  answers: (number | string)[],
   use: (ports: number[], asked: string[]) => Promise<void>,
 ): Promise<void> {
   const asked: string[] = [];
-  const servers = statuses.map((status) =>
+  const servers = answers.map((answer) =>
     Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
       asked.push(new URL(request.url).pathname);
-      return new Response("{}", { status });
+      return typeof answer === "string"
+        ? new Response(answer)
+        : new Response(LISTING, { status: answer });
     })
   );
   try {
@@ -74,12 +78,33 @@ Deno.test("findModel: of what was only hoped for, what lists its models is left"
   });
 });
 
+Deno.test("findModel: what answers, but lists no model, is none", async () => {
+  const pages = [
+    "<html>A page of somebody's own</html>",
+    "{}",
+    "[]",
+    '{"object":"list","data":null}',
+    '{"data":[]}',
+    '{"data":[{"id":""}]}',
+    '{"models":[{"name":"m"}]}',
+    "",
+  ];
+  await withServers(pages, async (ports) => {
+    const { urls, said } = await find(ports.map((port) => endpoint(port, true)));
+    assert.deepEqual(urls, [`http://127.0.0.1:${ports[6]}/v1`]);
+    assert.equal(said, "");
+    const none = await find([endpoint(ports[0]!, true)]);
+    assert.equal(none.urls, null);
+    assert.match(none.said, /nothing answers at \S+ with a model; nothing was started/);
+  });
+});
+
 Deno.test("findModel: nothing there is said, with what to set", async () => {
   const ports = [closedPort(), closedPort()];
   const { urls, said } = await find(ports.map((port) => endpoint(port, true)));
   assert.equal(urls, null);
   assert.match(said, /^agentd: no model found: no key is set, and nothing answers at http:/);
-  assert.ok(said.includes(`127.0.0.1:${ports[1]}/v1; nothing was started\n`));
+  assert.ok(said.includes(`127.0.0.1:${ports[1]}/v1 with a model; nothing was started\n`));
   assert.match(
     said,
     /OPENAI_API_KEY.*ANTHROPIC_API_KEY.*--intelligence URL.*AGENT_INTELLIGENCE_TOKEN/,

@@ -87,11 +87,18 @@ export function replaceOutput(
   return files.writeAtomic(real.ok ? real.value : path, text);
 }
 
+/** Ends of which nobody has to be told why. */
+const EXPECTED: readonly string[] = ["completed", "cancelled"];
+
 /** Says in words what machines read in `loop.final`, unless it is machines that read stderr. */
 function explain(ports: CliPorts, log: LogSettings, end: OnceEnd): void {
-  const told = log.format === "json" && !log.quiet && LEVEL_RANK[log.level] <= LEVEL_RANK.info;
-  if (told) return;
-  if (end.abort !== null) ports.terminal.writeError(`agentd: ${end.reason}\n`);
+  const told = !log.quiet && LEVEL_RANK[log.level] <= LEVEL_RANK.info;
+  if (told && log.format === "json") return;
+  // For people, the last line of telemetry has said so.
+  if (end.abort !== null && !told) ports.terminal.writeError(`agentd: ${end.reason}\n`);
+  if (end.status !== null && !told && !end.partial && !EXPECTED.includes(end.status)) {
+    ports.terminal.writeError(`agentd: the run ended as ${end.status} (${end.reason})\n`);
+  }
   if (end.partial && end.result !== null) {
     ports.terminal.writeError(
       `agentd: the result is partial: the run ended as ${

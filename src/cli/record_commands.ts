@@ -38,7 +38,7 @@ export async function openLook(ports: CliPorts, parsed: ParsedArguments): Promis
 }
 
 /** The values of a command's own options, and what is wrong with them. */
-function readOwn(
+export function readOwn(
   parsed: ParsedArguments,
 ): { values: Record<string, Json>; problems: ParsedArguments["problems"] } {
   const values: Record<string, Json> = {};

@@ -1,5 +1,6 @@
 /** `agentd validate`: every problem of the configuration, or what it comes to. */
 
+import { loadBasics } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { Settings } from "../config/settings.ts";
 import { formatDuration } from "../core/units.ts";
@@ -9,14 +10,21 @@ import { countOf } from "../record/output.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_OK, EXIT_USAGE } from "./exit_code.ts";
 import type { CliPorts } from "./ports.ts";
-import { loadCommandSettings } from "./settings.ts";
+import { readOwn } from "./record_commands.ts";
+import { loadCommandSettings, loadInput } from "./settings.ts";
 
 /** Validates, and prints all of it to stdout; the exit code. */
 export async function validateCommand(ports: CliPorts, parsed: ParsedArguments): Promise<number> {
   const loaded = await loadCommandSettings(ports, parsed, "validate");
-  const count = readCount(parsed);
-  const { problems, notices, settings } = loaded;
-  if (parsed.texts.output?.at(-1) === "json" || settings?.output === "json") {
+  const own = readOwn(parsed);
+  const problems = [...own.problems, ...loaded.problems];
+  const { notices } = loaded;
+  const settings = problems.length === 0 ? loaded.settings : null;
+  const count = typeof own.values.next === "number" ? own.values.next : null;
+  if (count !== null && settings !== null && settings.mode !== "schedule") {
+    notices.push(`--next has no use in mode ${settings.mode}: only a schedule has start times`);
+  }
+  if (await wantsJson(ports, parsed, settings)) {
     const next = settings && count !== null ? await nextStarts(ports, settings, count) : [];
     ports.terminal.writeOut(
       JSON.stringify({
@@ -44,10 +52,15 @@ export async function validateCommand(ports: CliPorts, parsed: ParsedArguments):
   return settings ? EXIT_OK : EXIT_USAGE;
 }
 
-function readCount(parsed: ParsedArguments): number | null {
-  const text = parsed.texts.next?.at(-1);
-  if (text === undefined) return null;
-  return /^[1-9]\d{0,3}$/.test(text) ? Math.min(1000, Number(text)) : null;
+/** Whether the form that was asked for, by whatever source, is JSON; also of what is not valid. */
+async function wantsJson(
+  ports: CliPorts,
+  parsed: ParsedArguments,
+  settings: Settings | null,
+): Promise<boolean> {
+  if (settings !== null) return settings.output === "json";
+  const basics = await loadBasics(loadInput(ports, parsed, "inspect", []));
+  return basics.ok ? basics.value.output === "json" : parsed.texts.output?.at(-1) === "json";
 }
 
 /** The next start times of a schedule, as ISO 8601 in UTC; none for another mode. */

@@ -36,7 +36,7 @@ export async function parseDocument(
   const parsed = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
   if (parsed.errors.length > 0) {
     return failed(parsed.errors.map((error) => ({
-      message: error.message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, ""),
+      message: inOurWords(error.message),
       ...placeAt(lines.linePos(error.pos[0])),
     })));
   }
@@ -71,6 +71,13 @@ export async function parseDocument(
     return failed([{ message: fault.message, ...(places.get(keyOf(fault.path)) ?? START) }]);
   }
   return success({ value: (value ?? null) as Json, placeOf: (path) => findPlace(places, path) });
+}
+
+/** What the parser says, without its places, and without what only its callers can use. */
+function inOurWords(message: string): string {
+  if (/multiple documents/.test(message)) return "it holds several documents, where one is taken";
+  if (/call stack|stack overflow/i.test(message)) return `nested deeper than ${CONFIG_DEPTH_MAX}`;
+  return message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, "");
 }
 
 /** Digits of one number that are looked at. */

@@ -57,6 +57,8 @@ Deno.test("parseDocument: faults carry line and column", async () => {
     ["a:\n\t- b\n", false, 2, /tab/i],
     ['a: "x\n', false, 2, /quote/],
     ["a: .inf\n", false, 1, /not a number JSON has/],
+    ["a: 1\n---\na: 2\n", false, 2, /^it holds several documents, where one is taken$/],
+    [`a: ${"[".repeat(20_000)}`, false, 1, /^nested deeper than 64$/],
     [`a: ${deep}`, false, 1, /nested deeper than 64/],
     ["a: 1\nb: @x\n", false, 2, /reserved|Plain value/i],
     ['{"a": 1,}', true, 1, /found "}"/],

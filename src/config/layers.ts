@@ -14,6 +14,9 @@ export class Layers {
   readonly tree: JsonObject = {};
   readonly origins = new Origins();
   readonly problems: Problem[] = [];
+  /** A file could not be read: what it would have set is not known. */
+  fileUnread = false;
+  readonly #refused = new Set<string>();
 
   /** `select`: only these options are laid, and what a file holds beside them is not looked at. */
   constructor(readonly select: ((option: Option) => boolean) | null = null) {
@@ -36,6 +39,11 @@ export class Layers {
     return this.origins.level([...optionNamed(name).key, ...below]);
   }
 
+  /** Whether an unset option may well have been given, in a form that was reported. */
+  mayBeGiven(name: string): boolean {
+    return this.fileUnread || this.#refused.has(name);
+  }
+
   report(where: string, value: unknown, message: string, hint = ""): void {
     this.problems.push(problem(where, value, message, hint));
   }
@@ -55,7 +63,10 @@ export class Layers {
       }
       return;
     }
-    if (!this.#isSound(option, value, locate)) return;
+    if (!this.#isSound(option, value, locate)) {
+      this.#refused.add(option.name);
+      return;
+    }
     const whole = option.shape.kind === "list" && typeof value === "string"
       ? splitCommas(value)
       : value;

@@ -42,7 +42,8 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
     reading,
     names,
     // One that cannot be read is told as such; `permissions` needs none.
-    reading.text("instruction") !== null || input.purpose !== "run" && input.purpose !== "validate",
+    reading.text("instruction") !== null || layers.mayBeGiven("instruction") ||
+      input.purpose !== "run" && input.purpose !== "validate",
   );
   const directories = readDirectories(reading);
   const tools = readTools(reading, names);
@@ -115,6 +116,7 @@ async function layEverything(
   const reader = new Layers();
   const file = await readConfigFile(input, reader);
   const layers = await layLevels(input, file);
+  layers.fileUnread = reader.problems.length > 0;
   if (file?.found) {
     const write = layers.get("allow_write");
     const why = whyGranted(file, write, input.cwd, input.files);
@@ -273,7 +275,10 @@ function readDirectories(
   const runDirectory = pathOf(reading, "run_dir") ?? resolvePath(stateHome(reading.input), "runs");
   // The recorded name is that of the run gone on with: whoever goes on has it, a fork gets its own.
   const runId = reading.layers.level("run_id") === "record" ? null : reading.text("run_id");
-  if (runId !== null && reading.input.files.lstat(resolvePath(runDirectory, runId)).ok) {
+  if (runId === "last") {
+    const where = reading.where("run_id");
+    reading.report(where, runId, '"last" stands for the newest run', "choose another id");
+  } else if (runId !== null && reading.input.files.lstat(resolvePath(runDirectory, runId)).ok) {
     reading.report(
       reading.where("run_id"),
       runId,

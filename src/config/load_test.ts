@@ -11,7 +11,9 @@ const file = (yaml: string, more: Record<string, string> = {}): Surroundings => 
 });
 
 /** Each mistake alone, with the whole line that is said of it. */
-const rows: [given: Surroundings, line: string][] = [
+type Row = [given: Surroundings, line: string];
+
+const rows: Row[] = [
   // Numbers, durations, sizes, choices.
   [flags({ max_steps: ["x"] }), '--max-steps: "x" is not a whole number, 1 or more'],
   [flags({ max_steps: ["0"] }), "--max-steps: 0 is not a whole number, 1 or more"],
@@ -100,6 +102,14 @@ const rows: [given: Surroundings, line: string][] = [
     { flags: { instruction: ["x"] }, env: { AGENT_CONFIG: "none.yaml" } },
     "AGENT_CONFIG: Cannot read it: there is no file none.yaml",
   ],
+  [
+    { flags: { config: ["none.yaml"] } },
+    "--config: Cannot read it: there is no file none.yaml",
+  ],
+  [
+    { flags: {}, files: { "agentd.yaml": "instruction: 5\n" } },
+    "agentd.yaml:1: instruction: 5 is not a text; put it in quotes",
+  ],
   // The task.
   [
     { flags: {} },
@@ -170,6 +180,15 @@ const rows: [given: Surroundings, line: string][] = [
     flags({ intelligence: ["http://h.example/v1"] }),
     '--intelligence: "http://h.example/v1" is not encrypted and not on this machine; use https://, ' +
     "or --allow-insecure",
+  ],
+  [
+    flags({ intelligence: ["https://h.example/v1/chat/completions?v=2"] }),
+    '--intelligence: "https://h.example/v1/chat/completions?v=2" is not a base URL; write ' +
+    "https://h.example/v1?v=2",
+  ],
+  [
+    flags({ intelligence: ["https://h.example/v1/messages/"] }),
+    '--intelligence: "https://h.example/v1/messages" is not a base URL; write https://h.example/v1',
   ],
   [
     flags({ intelligence: ["auot"] }),
@@ -327,6 +346,42 @@ const rows: [given: Surroundings, line: string][] = [
     "--run-id: the run r1 exists already in CWD/runs; choose another id, or go on with it: agentd " +
     "resume r1",
   ],
+  [
+    flags({ run_id: ["last"] }),
+    '--run-id: "last" stands for the newest run; choose another id',
+  ],
+  // Names of files that are none.
+  [flags({ instruction: ["@"] }), "--instruction: no file is named; write @FILE"],
+  [flags({ config: [""] }), '--config: "" is not a path'],
+  [flags({ mcp_config: [""] }), '--mcp-config: "" is not a path'],
+  [flags({ token_file: [""] }), '--token-file: "" is not a path'],
+  [flags({ token_file: ["a}b"] }), '--token-file: "a}b" is not a path without }'],
+  ...["file:///%zz", "file://[x", "file://host/x"].map((url): Row => [
+    flags({ require: [url] }),
+    `--require: "${url}" is no URL of a file on this machine; write the path, or file:///PATH`,
+  ]),
+  // Texts that are no UTF-8.
+  ...([
+    [flags({ instruction: ["@f"] }), "--instruction: Cannot read the instruction: f"],
+    [flags({ system: ["f"] }), "--system: Cannot read the system text: f"],
+    [flags({ output_schema: ["f"] }), "--output-schema: Cannot read the output schema: f"],
+    [flags({ token_file: ["f"] }), "--token-file: Cannot read the secret file: f"],
+    [flags({ config: ["f"] }), "--config: Cannot read it: f"],
+    [flags({ mcp_config: ["f"] }), "--mcp-config: Cannot read it: f"],
+    [flags({ intelligence: ["recorded:f"] }), "--intelligence: Cannot read the recording: f"],
+  ] as Row[]).flatMap(([given, begin]): Row[] =>
+    ([
+      [[0x63, 0x61, 0x66, 0xe9], "it is not UTF-8"],
+      [[0xff, 0xfe, 0x68, 0x00], "it is UTF-16"],
+      [[0xfe, 0xff, 0x00, 0x68], "it is UTF-16"],
+    ] as const).map(([bytes, what]): Row => [
+      {
+        ...given,
+        prepare: (directory) => Deno.writeFileSync(`${directory}/f`, new Uint8Array(bytes)),
+      },
+      `${begin}: ${what}; save it as UTF-8`,
+    ])
+  ),
   [
     flags({ output_file: ["none/out.txt"] }),
     "--output-file: Cannot write CWD/none/out.txt: there is no directory CWD/none; make it first",

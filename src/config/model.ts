@@ -6,6 +6,7 @@ import { CONVERSATION_TOKENS_MIN } from "../core/limits.ts";
 import type { SecretText } from "../core/secret.ts";
 import { parseRecording } from "../model/recording.ts";
 import type { Endpoint, ModelSettings, Prices } from "../wire/payload.ts";
+import { showValue } from "./problem.ts";
 import type { Reading } from "./reading.ts";
 import { hasReference } from "./secrets.ts";
 import { didYouMean } from "./suggest.ts";
@@ -130,11 +131,23 @@ function readEndpoint(
     reading.report(where, url.failure.value, url.failure.message, near || url.failure.hint);
     return [];
   }
+  const base = baseOf(url.value);
+  if (base !== null) {
+    reading.report(where, url.value, `${showValue(url.value)} is not a base URL`, `write ${base}`);
+    return [];
+  }
   const spoken = dialect ?? dialectOf(url.value);
   return [{
     ...bare(url.value, spoken),
     token: token ?? keyOf(reading, spoken),
   }];
+}
+
+/** The base of a URL that goes on to what requests are sent to; null for one that does not. */
+function baseOf(url: string): string | null {
+  const { origin, pathname, search } = new URL(url);
+  const end = /\/(chat\/completions|messages)\/*$/.exec(pathname);
+  return end === null ? null : `${origin}${pathname.slice(0, end.index)}${search}`;
 }
 
 function bare(url: string, dialect: Dialect): Endpoint {

@@ -42,6 +42,8 @@ export function describeFailure(path: string, failure: FileFailure): string {
       return `reading ${path} is not permitted`;
     case "not_a_file":
       return `${path} is a directory`;
+    case "not_text":
+      return `${path}${failure.message.slice(failure.message.lastIndexOf(": "))}`;
     default:
       return failure.message;
   }

@@ -7,6 +7,7 @@ import type { Vault } from "../core/secret.ts";
 import type { FilesPort } from "../ports/files.ts";
 import { describeFailure } from "./problem.ts";
 import { didYouMean } from "./suggest.ts";
+import { readUserText } from "./user_text.ts";
 
 /** What is needed to resolve a reference. */
 export interface SecretSources {
@@ -91,7 +92,7 @@ function resolveVariable(name: string, sources: SecretSources): Outcome<string, 
 
 function resolveFile(path: string, sources: SecretSources): Outcome<string, SecretFault> {
   const absolute = sources.absolute(path);
-  const text = sources.files.readText(absolute, SECRET_FILE_BYTES_MAX);
+  const text = readUserText(sources.files, absolute, SECRET_FILE_BYTES_MAX);
   if (!text.ok) {
     return failed({
       message: `Cannot read the secret file: ${describeFailure(path, text.failure)}`,

@@ -12,6 +12,7 @@ import { SERVER_NAME, SERVER_NAME_EXPECTS } from "./shapes.ts";
 import type { Locate } from "./origin.ts";
 import { describeFailure } from "./problem.ts";
 import type { LoadInput } from "./reading.ts";
+import { readUserText } from "./user_text.ts";
 
 /** A configuration file as it was read. */
 export interface ConfigFile {
@@ -34,6 +35,8 @@ export async function readConfigFile(
   // A recorded run is complete; only a file that is named now may change it.
   const variable = input.recorded ? undefined : input.env.AGENT_CONFIG || undefined;
   const named = flag ?? variable;
+  // That an empty name is no path is said of the option itself.
+  if (named === "") return null;
   if (named !== undefined) {
     const where = flag !== undefined ? "--config" : "AGENT_CONFIG";
     return await readConfig(input, layers, resolvePath(input.cwd, named), named, where);
@@ -137,7 +140,7 @@ async function readDocument(
   where: string | null,
   json: boolean,
 ): Promise<Document | null> {
-  const text = input.files.readText(path, CONFIG_FILE_BYTES_MAX);
+  const text = readUserText(input.files, path, CONFIG_FILE_BYTES_MAX);
   if (!text.ok) {
     layers.report(where ?? label, label, `Cannot read it: ${describeFailure(label, text.failure)}`);
     return null;
@@ -164,6 +167,10 @@ export async function layServerFiles(
   const declared = new Map<string, string>();
   const where = level === "env" ? "AGENT_MCP_CONFIG" : "--mcp-config";
   for (const written of paths) {
+    if (written === "") {
+      layers.report(where, written, `"" is not a path`);
+      continue;
+    }
     const document = await readDocument(
       input,
       layers,

@@ -10,6 +10,7 @@ import { findSchemaFaults } from "./json_schema.ts";
 import { describeFailure } from "./problem.ts";
 import { durationOf, type Reading } from "./reading.ts";
 import { didYouMean } from "./suggest.ts";
+import { readUserText } from "./user_text.ts";
 import { splitWords } from "./words.ts";
 
 /** Reads the task; `servers`: names that `--require SERVER:URI` may mention. */
@@ -34,7 +35,7 @@ async function readInstruction(reading: Reading): Promise<string> {
   const { purpose } = reading.input;
   if (written === null) {
     const needless = reading.text("mode") === "reactive" || purpose === "permissions" ||
-      purpose === "inspect" || purpose === "replay";
+      purpose === "inspect" || purpose === "replay" || reading.layers.mayBeGiven("instruction");
     if (!needless) {
       reading.report(
         "INSTRUCTION",
@@ -74,6 +75,10 @@ async function readWritten(
   }
   if (!written.startsWith("@")) return written;
   const path = written.slice(1);
+  if (path === "") {
+    reading.report(where, written, "no file is named", "write @FILE");
+    return undefined;
+  }
   return readFile(reading, path, where, "the instruction", INSTRUCTION_BYTES_MAX);
 }
 
@@ -92,7 +97,7 @@ export function readFile(
   what: string,
   bytesMax: number,
 ): string | undefined {
-  const text = reading.input.files.readText(reading.absolute(path), bytesMax);
+  const text = readUserText(reading.input.files, reading.absolute(path), bytesMax);
   if (text.ok) return text.value;
   reading.report(where, path, `Cannot read ${what}: ${describeFailure(path, text.failure)}`);
   return undefined;
@@ -132,7 +137,7 @@ function readSchema(reading: Reading): JsonObject | null {
 function readRequire(reading: Reading, servers: readonly string[]): string[] {
   return reading.texts("require").map((item, index) => {
     const where = reading.where("require", String(index));
-    if (item.startsWith("file://")) return decodeURIComponent(new URL(item).pathname);
+    if (item.startsWith("file://")) return readFileUrl(reading, item, where);
     const prefixed = /^([^:/]+):([A-Za-z][A-Za-z0-9+.-]*:.*)$/s.exec(item);
     if (prefixed) {
       if (!servers.includes(prefixed[1]!)) {
@@ -155,6 +160,21 @@ function readRequire(reading: Reading, servers: readonly string[]): string[] {
     );
     return item;
   });
+}
+
+/** The path of a file's URL; what is none is reported. */
+function readFileUrl(reading: Reading, item: string, where: string): string {
+  try {
+    const url = new URL(item);
+    if (url.hostname === "") return decodeURIComponent(url.pathname);
+  } catch { /* no URL, or an escape that stands for nothing */ }
+  reading.report(
+    where,
+    item,
+    `${JSON.stringify(item)} is no URL of a file on this machine`,
+    "write the path, or file:///PATH",
+  );
+  return item;
 }
 
 function readChecks(reading: Reading): Check[] {

@@ -44,8 +44,13 @@ export function readTexts(
     case "token_env":
       return "${env:AGENT_INTELLIGENCE_TOKEN}";
     case "token_file":
-      return `\${file:${texts.at(-1)!}}`;
+      return readTokenFile(texts.at(-1)!, complain);
   }
+}
+
+function readTokenFile(path: string, complain: Complain): Json | undefined {
+  if (path !== "" && !path.includes("}")) return `\${file:${path}}`;
+  complain(path, `${showValue(path)} is not a path${path === "" ? "" : " without }"}`, "");
 }
 
 function readPlain(

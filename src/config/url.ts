@@ -20,11 +20,14 @@ export function checkUrl(text: string, insecure: boolean): Outcome<string, UrlFa
   const value = hideCredentials(text);
   const wrong = (message: string, hint: string): { ok: false; failure: UrlFault } =>
     failed({ value, message, hint });
-  if (!URL.canParse(text)) {
-    const near = /^[\w.-]+(:\d+)?(\/|$)/.test(text);
+  // A host with its port reads as a scheme, but nobody means one.
+  const host = /^(\[[\da-f:]+\]|[\w.-]+)(:\d+)?(\/|$)/i.exec(text);
+  if (!URL.canParse(text) || host !== null) {
     return wrong(
       `${showValue(value)} is no URL`,
-      near ? `write https://${value}` : "write it as in https://host/v1",
+      host !== null
+        ? `write ${isLoopback(host[1]!.toLowerCase()) ? "http" : "https"}://${value}`
+        : "write it as in https://host/v1",
     );
   }
   const url = new URL(text);

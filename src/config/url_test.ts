@@ -38,6 +38,11 @@ Deno.test("checkUrl: what may not, with its credentials hidden", () => {
     ["https://host/v1?access_token=pa55word#x", /has credentials in it/, /./],
     ["ftp://host/v1", /neither http/, /^$/],
     ["gateway.example/v1", /is no URL/, /write https:\/\/gateway.example\/v1/],
+    ["gateway.example:8443/v1", /is no URL/, /^write https:\/\/gateway.example:8443\/v1$/],
+    ["127.0.0.1:11434/v1", /is no URL/, /^write http:\/\/127.0.0.1:11434\/v1$/],
+    ["LocalHost:1234/v1", /is no URL/, /^write http:\/\/LocalHost:1234\/v1$/],
+    ["localhost", /is no URL/, /^write http:\/\/localhost$/],
+    ["[::1]:8080/v1", /is no URL/, /^write http:\/\/\[::1\]:8080\/v1$/],
     ["https://", /is no URL/, /./],
     ["https://host/v1#x", /fragment/, /leave out/],
   ];

@@ -50,6 +50,8 @@ export const READ_LINE_BYTES_MAX = 16 * 1024;
 export const READ_FILE_BYTES_MAX = 512 * 1024 * 1024;
 /** An image up to here is answered as an image. */
 export const IMAGE_BYTES_MAX = 5 * 1024 * 1024;
+/** Missing directories that one `write` makes: what lies deeper, no walk would find again. */
+export const DIRECTORIES_MADE_MAX = WALK_DEPTH_MAX;
 export const WRITE_BYTES_MAX = 8 * 1024 * 1024;
 export const EDIT_FILE_BYTES_MAX = 16 * 1024 * 1024;
 /** Opening a regular file takes no time; what takes longer is none. */

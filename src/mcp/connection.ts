@@ -7,7 +7,7 @@ import { formatDuration } from "../core/units.ts";
 import { type ClockPort, within } from "../ports/clock.ts";
 import type { ServerFailure } from "../ports/tools.ts";
 import type { HttpServer, ServerSettings } from "../wire/payload.ts";
-import { boundedMessage, classifyError, HttpFault } from "./failure.ts";
+import { boundedMessage, classifyError, HttpFault, plainMessage } from "./failure.ts";
 import { type Fetch, type HttpEvents, HttpTransport } from "./http.ts";
 import type { ListedTool } from "./metadata.ts";
 import { PASS, type Sdk, SDK_TIMEOUT_MS, type SdkClient } from "./sdk.ts";
@@ -297,7 +297,7 @@ function describe(sdk: Sdk, error: unknown): string {
   if (error instanceof sdk.SdkHttpError && !error.message.includes(`${error.status}`)) {
     return classifyError(sdk, error, false).failure.message;
   }
-  return boundedMessage(error.message);
+  return boundedMessage(error instanceof sdk.ProtocolError ? error.message : plainMessage(error));
 }
 
 /**

@@ -55,9 +55,21 @@ export function finalFault(
   return { failure: { class: failureClass, message, retryable }, remedy: "no" };
 }
 
+/** How the SDK says that a reply has another shape: every fault of every shape tried, in lines. */
+const SHAPE_FAULTS = /\[\s*\{\s*"(?:code|expected|origin|format)":[^]*$/;
+/** What of the SDK's words is for its callers. */
+const CALLERS_ONLY = / \(redirectPolicy: '[a-z-]+'\)/;
+
 /** A text of a stranger's, bounded and without control characters. */
 export function boundedMessage(text: string): string {
   return clip(withoutControls(text), MESSAGE_CHARS_MAX);
+}
+
+/** What the SDK itself says of a reply, without what only its callers can use. */
+export function plainMessage(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replace(SHAPE_FAULTS, "the reply is no message of the protocol")
+    .replace(CALLERS_ONLY, "");
 }
 
 /** What went wrong with one request, from what the SDK or a transport threw. */
@@ -86,9 +98,10 @@ export function classifyError(sdk: Sdk, error: unknown, hadSession: boolean): Fa
   if (error instanceof sdk.SdkHttpError) {
     const { text } = error.data;
     const said = typeof text === "string" && text !== "" ? text : error.message;
-    return classifyStatus(error.status, said.replace(SDK_PREFIX, ""), hadSession);
+    const plain = said.replace(SDK_PREFIX, "").replace(CALLERS_ONLY, "");
+    return classifyStatus(error.status, plain, hadSession);
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = plainMessage(error);
   if (error instanceof sdk.SdkError) return classifySdkError(sdk, error.code, message);
   if (message === "Not connected") return transportFault("not_sent", "not connected");
   return transportFault("lost", message);

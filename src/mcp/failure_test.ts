@@ -37,6 +37,42 @@ Deno.test("classifyStatus: what an HTTP status says of the call", () => {
   assert.ok(classifyStatus(500, "x".repeat(5_000), false).failure.message.length <= 800);
 });
 
+Deno.test("classifyError: what the SDK finds wrong with a reply is one line", async () => {
+  const sdk = await loadSdk();
+  const { z } = await import("zod");
+  const shape = z.union([z.object({ jsonrpc: z.literal("2.0") }), z.object({ id: z.string() })]);
+  for (const value of [{ a: 1 }, { id: 5 }, "x", null]) {
+    for (const schema of [shape, z.string().min(100), z.array(z.url())]) {
+      const { error } = schema.safeParse(value);
+      const { failure } = classifyError(sdk, error, false);
+      assert.equal(failure.message, "the reply is no message of the protocol");
+    }
+  }
+  const prefixed = new Error(`probe failed: ${shape.safeParse(1).error?.message}`);
+  assert.equal(
+    classifyError(sdk, prefixed, false).failure.message,
+    "probe failed: the reply is no message of the protocol",
+  );
+  // A server's own words to whoever called it are not touched.
+  const told = `bad arguments: ${shape.safeParse(1).error?.message}`;
+  const { failure } = classifyError(sdk, new sdk.ProtocolError(-32602, told), false);
+  assert.match(failure.message, /bad arguments: \[.*"code"/s);
+  const moved = new sdk.SdkHttpError(
+    sdk.SdkErrorCode.ClientHttpNotImplemented,
+    "Redirect to https://b.example/ not followed (redirectPolicy: 'same-origin')",
+    { status: 302 },
+  );
+  assert.equal(
+    classifyError(sdk, moved, false).failure.message,
+    "HTTP 302: Redirect to https://b.example/ not followed",
+  );
+  const redirect = new Error("not followed; use that URL (redirectPolicy: 'same-origin')");
+  assert.equal(
+    classifyError(sdk, redirect, false).failure.message,
+    "not followed; use that URL",
+  );
+});
+
 Deno.test("classifyError: what the SDK and the transports throw", async () => {
   const sdk = await loadSdk();
   const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } = sdk;

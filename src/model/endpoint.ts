@@ -1,7 +1,6 @@
 /** One endpoint over HTTP: its retries, what it is learned not to take, and its models. */
 
 import { backoffMs } from "../core/backoff.ts";
-import { isObject } from "../core/json.ts";
 import { TRANSPORT_BACKOFF } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
@@ -16,6 +15,7 @@ import { AnthropicDialect } from "./anthropic.ts";
 import { type Dialect, type Draft, FULL_QUIRKS, type Quirks, wantsStream } from "./dialect.ts";
 import { exchange, fetchJson } from "./exchange.ts";
 import type { Member } from "./failover.ts";
+import { namesOf } from "./listing.ts";
 import { OpenAiDialect } from "./openai.ts";
 import { errorText, judgeTrouble, type RetryVerdict, type Trouble } from "./retry.ts";
 
@@ -223,11 +223,7 @@ export class HttpEndpoint implements Member {
     const limits = { requestTimeoutMs: timeoutMs, idleTimeoutMs: Infinity };
     const answer = await fetchJson(this.#deps, request, limits, signal);
     if (!answer.ok) return answer;
-    const data = isObject(answer.value) ? answer.value["data"] ?? answer.value["models"] : null;
-    const names = (Array.isArray(data) ? data : []).map((model) =>
-      isObject(model) ? model["id"] ?? model["name"] : null
-    ).filter((name): name is string => typeof name === "string" && name !== "");
-    return { ok: true, names };
+    return { ok: true, names: namesOf(answer.value) };
   }
 
   #urlOf(path: string): string {

@@ -217,7 +217,7 @@ async function readReply(
 ): Promise<Trouble | null> {
   if (reply.body === null) return { kind: "garbled", detail: "the reply has no body" };
   const type = reply.headers.get("content-type") ?? "";
-  let form = (/event-stream/i.test(type) ? "stream" : null) as "stream" | "whole" | null;
+  let form = null as "stream" | "whole" | null;
   let trouble: Trouble | null = null;
   const feed = new SseFeed((data) => {
     trouble = takeData(reader, data);
@@ -260,7 +260,7 @@ async function readReply(
   return broken ?? (bytes === 0 ? garbled("") : { kind: "truncated" });
 }
 
-/** Of a body that is not said to be a stream, by its beginning: some servers name another type. */
+/** Of a body, by its beginning before its type: some servers name another one. */
 function formOf(type: string, chunk: Uint8Array): "stream" | "whole" {
   const head = new TextDecoder().decode(chunk.subarray(0, 64));
   if (EVENT.test(head)) return "stream";

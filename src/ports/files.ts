@@ -2,7 +2,15 @@ import type { Outcome } from "../core/outcome.ts";
 
 /** Why a file operation failed; `message` begins with the path. */
 export interface FileFailure {
-  class: "not_found" | "denied" | "exists" | "full" | "not_a_file" | "too_large" | "other";
+  class:
+    | "not_found"
+    | "denied"
+    | "exists"
+    | "full"
+    | "not_a_file"
+    | "too_large"
+    | "not_text"
+    | "other";
   message: string;
 }
 
@@ -38,10 +46,11 @@ export interface ReadHandle {
  */
 export interface FilesPort {
   readBytes(path: string, bytesMax: number): Outcome<Uint8Array, FileFailure>;
+  /** Bytes that are no UTF-8 come as U+FFFD. */
   readText(path: string, bytesMax: number): Outcome<string, FileFailure>;
   /** Whole or not at all: a temporary file beside it, synced, then renamed. */
   writeAtomic(path: string, content: string | Uint8Array): Outcome<void, FileFailure>;
-  /** Fails with `exists` if the file exists. */
+  /** Whole or not at all; fails with `exists` if the file exists. */
   createNew(path: string, content: string | Uint8Array): Outcome<void, FileFailure>;
   openAppend(path: string): Outcome<AppendHandle, FileFailure>;
   openRead(path: string): Outcome<ReadHandle, FileFailure>;

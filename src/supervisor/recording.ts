@@ -38,8 +38,11 @@ export function deliverRecording(
     : append(files, target, bytes.value);
   if (!written.ok) {
     telemetry.emit("loop.error", {
-      message:
-        `Cannot hand over the recording, which stays in ${directory}: ${written.failure.message}`,
+      err: {
+        type: "recording",
+        message:
+          `Cannot hand over the recording, which stays in ${directory}: ${written.failure.message}`,
+      },
     }, "error");
   }
 }

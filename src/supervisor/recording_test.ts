@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import type { Settings } from "../config/settings.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { ModelSettings } from "../wire/payload.ts";
+import type { TelemetryLine } from "../wire/telemetry.ts";
+import { formatText } from "../wire/telemetry_text.ts";
 import { systemFiles } from "../sys/files.ts";
 import { deliverRecording, recordingInside } from "./recording.ts";
 
@@ -16,8 +19,11 @@ Deno.test("recordingInside: the loop writes in its own directory, and only if as
 
 Deno.test("deliverRecording: replaces in mode once, appends in a daemon, tells of a failure", () => {
   const directory = Deno.makeTempDirSync();
-  const told: unknown[] = [];
-  const telemetry = { emit: (event: string) => void told.push(event) };
+  const told: TelemetryLine[] = [];
+  const telemetry: TelemetryPort = {
+    emit: (event, fields, level) =>
+      void told.push({ event, level, agent_path: null, ...fields } as unknown as TelemetryLine),
+  };
   const target = `${directory}/target.jsonl`;
   const deliver = (mode: string, to: string | null = target) =>
     deliverRecording(settingsFor(to, mode), systemFiles, telemetry, directory);
@@ -35,7 +41,14 @@ Deno.test("deliverRecording: replaces in mode once, appends in a daemon, tells o
     assert.deepEqual(told, []);
     deliver("once", `${directory}/none/target`);
     deliver("loop", `${directory}/none/target`);
-    assert.deepEqual(told, ["loop.error", "loop.error"]);
+    assert.deepEqual(told.map(({ event }) => event), ["loop.error", "loop.error"]);
+    // People are told as well as machines.
+    for (const line of told) {
+      assert.match(
+        formatText(line) ?? "",
+        /^error: Cannot hand over the recording, which stays in/,
+      );
+    }
   } finally {
     Deno.removeSync(directory, { recursive: true });
   }

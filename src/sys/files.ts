@@ -2,6 +2,8 @@ import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { FileFailure, FilesPort } from "../ports/files.ts";
 
 const encoder = new TextEncoder();
+/** Room for what a file that does not say its size begins with. */
+const READ_BYTES_MIN = 4_096;
 let temporaryCount = 0;
 
 /** The file system, synchronously. */
@@ -13,9 +15,9 @@ export const systemFiles: FilesPort = {
       if (stat.size > bytesMax) {
         return failed(failure("too_large", path, `${stat.size} bytes, at most ${bytesMax}`));
       }
-      const bytes = Deno.readFileSync(path);
-      return bytes.length > bytesMax
-        ? failed(failure("too_large", path, `${bytes.length} bytes, at most ${bytesMax}`))
+      const bytes = readBounded(path, bytesMax, stat.size);
+      return bytes === null
+        ? failed(failure("too_large", path, `over ${bytesMax} bytes`))
         : success(bytes);
     });
   },
@@ -30,9 +32,7 @@ export const systemFiles: FilesPort = {
         writeNew(temporary, content, true);
         Deno.renameSync(temporary, path);
       } catch (error) {
-        try {
-          Deno.removeSync(temporary);
-        } catch { /* the first error is the one that matters */ }
+        removeQuietly(temporary);
         throw error;
       }
       return success(undefined);
@@ -97,14 +97,44 @@ export const systemFiles: FilesPort = {
     }),
 };
 
-function writeNew(path: string, content: string | Uint8Array, sync: boolean): void {
-  const file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
+/** All of a file; null if that is over `bytesMax`: a device, or a pipe, does not say its size. */
+function readBounded(path: string, bytesMax: number, bytesExpected: number): Uint8Array | null {
+  const file = Deno.openSync(path, { read: true });
   try {
-    writeAll(file, typeof content === "string" ? encoder.encode(content) : content);
-    if (sync) file.syncDataSync();
+    let buffer = new Uint8Array(Math.min(bytesMax, Math.max(bytesExpected, READ_BYTES_MIN)) + 1);
+    for (let filled = 0;;) {
+      const read = file.readSync(buffer.subarray(filled));
+      if (read === null) return buffer.subarray(0, filled);
+      filled += read;
+      if (filled > bytesMax) return null;
+      if (filled < buffer.length) continue;
+      const larger = new Uint8Array(Math.min(bytesMax + 1, filled * 2));
+      larger.set(buffer);
+      buffer = larger;
+    }
   } finally {
     file.close();
   }
+}
+
+/** Makes a file with this content, or none. */
+function writeNew(path: string, content: string | Uint8Array, sync: boolean): void {
+  const file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
+  let written = false;
+  try {
+    writeAll(file, typeof content === "string" ? encoder.encode(content) : content);
+    if (sync) file.syncDataSync();
+    written = true;
+  } finally {
+    file.close();
+    if (!written) removeQuietly(path);
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch { /* the first error is the one that matters */ }
 }
 
 function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {

@@ -62,13 +62,17 @@ async function findPaths(deps: FsDeps, args: Arguments, signal: AbortSignal): Pr
   const offset = args.integer("offset", 0, WALK_ENTRIES_MAX, 0);
   const limit = args.integer("limit", 1, GLOB_PATHS_MAX, GLOB_PATHS_DEFAULT);
   requireDirectory(start);
-  const pattern = compile("pattern", () => compileGlob(relativeGlob(source, start.shown)));
+  const glob = relativeGlob(source, start.shown);
+  // As in a shell: what ends in a slash stands for directories.
+  const directoriesOnly = glob.endsWith("/");
+  const pattern = compile("pattern", () => compileGlob(glob.replace(/\/+$/, "") || "**"));
   const all = args.flag("all", false) || IGNORED.some((name) => source.includes(name));
   const leftOut = new LeftOut();
   const found: string[] = [];
   let matches = 0;
   let more = false;
   for await (const entry of walk(deps, start, { all }, leftOut, signal)) {
+    if (directoriesOnly && entry.kind !== "directory") continue;
     if (compile("pattern", () => pattern.search(entry.relative)) === -1) continue;
     if (matches++ < offset) continue;
     if (found.length === limit) {
@@ -89,11 +93,22 @@ async function findPaths(deps: FsDeps, args: Arguments, signal: AbortSignal): Pr
   return textAnswer(...(found.length > 0 ? [found.join("\n")] : []), notes.join(" "));
 }
 
-/** A glob seen from the start: `./x` is `x`, and an absolute one below the start is relative. */
+/**
+ * A glob seen from the start: `./x` is `x`, and an absolute one below the start is relative. One that
+ * leads out of the start can match nothing, and that is no answer to whoever looks for something.
+ */
 function relativeGlob(source: string, start: string): string {
   const within = start.endsWith("/") ? start : `${start}/`;
-  if (source.startsWith(within)) return source.slice(within.length) || "**";
-  return source.replace(/^(?:\.\/)+/, "") || "**";
+  const glob = source.startsWith(within)
+    ? source.slice(within.length)
+    : source.replace(/^(?:\.\/)+/, "");
+  if (glob.startsWith("/") || glob.split("/").includes("..")) {
+    throw new ToolError(
+      `Cannot use "pattern": ${quote(source)} leads out of ${start}, where the search starts. ` +
+        "Give the directory as path, and a pattern relative to it.",
+    );
+  }
+  return glob || "**";
 }
 
 /** Searches the content of files. */
@@ -271,11 +286,14 @@ class Search {
   }
 
   #matchLine(line: string): number {
-    let text = line.endsWith("\r") ? line.slice(0, -1) : line;
-    if (text.length > SEARCH_LINE_BYTES_MAX) {
+    if (withoutReturn(line).length > SEARCH_LINE_BYTES_MAX) {
       this.#leftOut.add(`lines searched only up to ${SEARCH_LINE_BYTES_MAX} characters`);
-      text = text.slice(0, SEARCH_LINE_BYTES_MAX);
     }
+    return this.#endOfMatch(line);
+  }
+
+  #endOfMatch(line: string): number {
+    const text = withoutReturn(line).slice(0, SEARCH_LINE_BYTES_MAX);
     return compile("pattern", () => this.#pattern.search(text));
   }
 
@@ -290,7 +308,7 @@ class Search {
     let last = at;
     while (last + 1 < lines.length && last < at + this.#context) {
       // The next match prints itself and its own context.
-      if (this.#pattern.search(lines[last + 1]!.slice(0, SEARCH_LINE_BYTES_MAX)) !== -1) break;
+      if (this.#endOfMatch(lines[last + 1]!) !== -1) break;
       last++;
       this.#out.push(`${name}-${last + 1}-${clipAround(lines[last]!, 0)}`);
     }
@@ -324,9 +342,14 @@ function readWhole(
   return buffer.subarray(0, filled);
 }
 
+/** A line without what is left of a CRLF at its end. */
+function withoutReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
+}
+
 /** At most {@link SEARCH_LINE_SHOWN_CHARS_MAX} characters of a line, around where a match ends. */
 function clipAround(line: string, end: number): string {
-  const text = line.endsWith("\r") ? line.slice(0, -1) : line;
+  const text = withoutReturn(line);
   if (text.length <= SEARCH_LINE_SHOWN_CHARS_MAX) return text;
   const start = Math.max(0, Math.min(end - SEARCH_LINE_SHOWN_CHARS_MAX / 2, text.length));
   const from = start < SEARCH_LINE_SHOWN_CHARS_MAX / 2 ? 0 : start;

@@ -107,6 +107,12 @@ async function editFile(deps: FsDeps, args: Arguments): Promise<Answer> {
   const text = await loadText(deps, target);
   const places = countPlaces(text, oldText);
   if (places !== count) throw wrongCount(target.shown, text, oldText, places, count);
+  if (overlaps(text, oldText)) {
+    throw new ToolError(
+      `Cannot edit ${target.shown}: places where old_text stands overlap, so it is not clear which ` +
+        "is meant. Nothing was changed. Make old_text longer so that it names its place.",
+    );
+  }
   // Checked before the text is made, which could be too long for any string.
   const length = text.length + places * (newText.length - oldText.length);
   const result = length > EDIT_FILE_BYTES_MAX
@@ -184,6 +190,16 @@ function countPlaces(text: string, part: string): number {
   let places = 0;
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) places++;
   return places;
+}
+
+/** Whether a place where `part` stands begins within another one. */
+function overlaps(text: string, part: string): boolean {
+  for (let at = text.indexOf(part); at !== -1;) {
+    const next = text.indexOf(part, at + 1);
+    if (next !== -1 && next < at + part.length) return true;
+    at = next;
+  }
+  return false;
 }
 
 /** The line, from 1, that a place in a text is in. */

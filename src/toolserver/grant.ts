@@ -14,7 +14,7 @@
 import type { FileFailure } from "../ports/files.ts";
 import type { TreeEntry, TreeFile, TreeKind, TreePort } from "../ports/tree.ts";
 import type { Permission } from "../wire/payload.ts";
-import { PATH_CHARS_MAX } from "../core/tool_limits.ts";
+import { DIRECTORIES_MADE_MAX, PATH_CHARS_MAX } from "../core/tool_limits.ts";
 import { below, isWithin, join, parentOf, resolvePath } from "./paths.ts";
 import { quote, ToolError } from "./tool.ts";
 
@@ -172,6 +172,13 @@ export class PathGrant {
       }
       if (real.failure.class !== "not_found" || this.#tree.inspect(at).ok) {
         throw this.problem("write", shown, real.failure);
+      }
+      // Each directory is made and looked at on its own, which holds the server the longer the deeper.
+      if (missing.length === DIRECTORIES_MADE_MAX) {
+        throw new ToolError(
+          `Cannot write ${shown}: over ${DIRECTORIES_MADE_MAX} directories above it are missing, ` +
+            "more than are made. Use a shorter path.",
+        );
       }
       missing.unshift(at.slice(parentOf(at).length).replace(/^\//, ""));
       at = parentOf(at);

@@ -8,6 +8,7 @@ import { formatIso } from "../core/time.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { NotifyPort } from "../ports/notify.ts";
+import type { TelemetryPort } from "../ports/telemetry.ts";
 
 /** A loop that is later than this is not healthy. */
 const LAG_MS_MAX = 5_000;
@@ -17,6 +18,7 @@ export interface HealthDeps {
   clock: ClockPort;
   files: FilesPort;
   notify: NotifyPort;
+  telemetry: TelemetryPort;
   pid: number;
   /** Null: none is kept. */
   healthFile: string | null;
@@ -40,6 +42,7 @@ export class Health {
   #lagMs = 0;
   #timer: Cancel = () => {};
   #told = false;
+  #writeFailed = false;
   #stopped = false;
 
   constructor(deps: HealthDeps) {
@@ -96,10 +99,21 @@ export class Health {
   }
 
   #writeFile(): void {
-    const { files, clock, healthFile, pid } = this.#deps;
+    const { files, clock, telemetry, healthFile, pid } = this.#deps;
     if (healthFile === null || this.#stopped) return;
     const { healthy, ready, why } = this.report();
     const ts = formatIso(clock.wallMs());
-    files.writeAtomic(healthFile, JSON.stringify({ ts, healthy, ready, why, pid }) + "\n");
+    const text = JSON.stringify({ ts, healthy, ready, why, pid }) + "\n";
+    const written = files.writeAtomic(healthFile, text);
+    if (!written.ok && !this.#writeFailed) {
+      // Whoever probes the file will kill a daemon that is well: its log must say why.
+      telemetry.emit("loop.error", {
+        err: {
+          type: "health_file",
+          message: `Cannot write the health file: ${written.failure.message}`,
+        },
+      }, "error");
+    }
+    this.#writeFailed = !written.ok;
   }
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { HEALTH_INTERVAL_MS } from "../core/limits.ts";
 import type { FilesPort } from "../ports/files.ts";
+import type { Fields, TelemetryPort } from "../ports/telemetry.ts";
 import { systemFiles } from "../sys/files.ts";
 import { ManualClock } from "../../tests/fakes/manual_clock.ts";
 import { Health } from "./health.ts";
@@ -21,8 +22,10 @@ function open(watchdogMs: number | null = null) {
     },
   };
   const notify = { present: true, watchdogMs, tell: (state: string) => void told.push(state) };
-  const health = new Health({ clock, files, notify, pid: 7, healthFile: "/h" });
-  return { clock, told, written, health };
+  const emitted: [string, Fields | undefined][] = [];
+  const telemetry: TelemetryPort = { emit: (event, fields) => void emitted.push([event, fields]) };
+  const health = new Health({ clock, files, notify, telemetry, pid: 7, healthFile: "/h" });
+  return { clock, told, written, health, files, emitted };
 }
 
 Deno.test("Health: idle is healthy, starting is not ready, ready is told once, draining is not ready", () => {
@@ -79,4 +82,21 @@ Deno.test("Health: signs of life at half the watchdog's period; the file is fres
   assert.equal(written.at(-1), "removed");
   health.setReady(null);
   assert.equal(written.at(-1), "removed");
+});
+
+Deno.test("Health: a file that cannot be written is told once, and again after it could be", () => {
+  const { clock, files, health, emitted } = open();
+  const works = files.writeAtomic;
+  files.writeAtomic = () => ({ ok: false, failure: { class: "denied", message: "/h: denied" } });
+  health.start();
+  clock.advance(HEALTH_INTERVAL_MS * 3);
+  const failure = { type: "health_file", message: "Cannot write the health file: /h: denied" };
+  assert.deepEqual(emitted, [["loop.error", { err: failure }]]);
+  const fails = files.writeAtomic;
+  files.writeAtomic = works;
+  clock.advance(HEALTH_INTERVAL_MS);
+  files.writeAtomic = fails;
+  clock.advance(HEALTH_INTERVAL_MS * 2);
+  assert.equal(emitted.length, 2);
+  health.stop();
 });

@@ -27,11 +27,7 @@ function describe(line: TelemetryLine): string | null {
     case "config.invalid":
       return textOf(line.message) ?? errorOf(line);
     case "mcp.connect":
-      return typeof line.stray === "string"
-        ? `${line.server}: bytes on stdout that are no message (${line.stray})`
-        : `connected ${line.server}${count(line.tools, "tool", "tools")}${
-          count(line.resources, "resource", "resources")
-        }`;
+      return describeServer(line);
     case "mcp.connect.fail":
       return `cannot connect ${line.server}: ${errorOf(line) ?? "it did not start"}`;
     case "mcp.disconnect":
@@ -122,6 +118,24 @@ function describeRest(line: TelemetryLine): string | null {
         ? `${line.event}${because(line)}`
         : null;
   }
+}
+
+/** That a server is connected, or what it writes where no message is: the event is shared. */
+function describeServer(line: TelemetryLine): string | null {
+  if (typeof line.stray === "string") {
+    return `${line.server}: bytes on stdout that are no message (${line.stray})`;
+  }
+  if (typeof line.stderr === "string") {
+    return line.stderr.trim() === "" ? null : `${line.server}: ${line.stderr}`;
+  }
+  if (typeof line.stderr_suppressed === "number") {
+    return `${line.server}:${
+      count(line.stderr_suppressed, "more line", "more lines").slice(1)
+    } on its stderr`;
+  }
+  return `connected ${line.server}${count(line.tools, "tool", "tools")}${
+    count(line.resources, "resource", "resources")
+  }`;
 }
 
 function describeStep(line: TelemetryLine): string {

@@ -68,6 +68,16 @@ const rows: [given: TelemetryLine, text: string | null][] = [
     line("mcp.connect", { server: "docs", tools: 5, resources: 1 }),
     "connected docs, 5 tools, 1 resource",
   ],
+  [line("mcp.connect", { server: "docs", stderr: "Listening\u001b[2J" }), "docs: Listening[2J"],
+  [line("mcp.connect", { server: "docs", stderr: "  " }), null],
+  [
+    line("mcp.connect", { server: "docs", stderr_suppressed: 3 }),
+    "docs: 3 more lines on its stderr",
+  ],
+  [
+    line("mcp.connect", { server: "docs", stderr_suppressed: 1 }),
+    "docs: 1 more line on its stderr",
+  ],
   [
     line("mcp.connect.fail", { server: "docs", err: { message: "exited 1" }, level: "error" }),
     "error: cannot connect docs: exited 1",

@@ -46,6 +46,37 @@ const CASES: Case[] = [
     stderr: [/--max-stepz: unknown option; did you mean --max-steps\?/, /nothing was started/],
   },
   {
+    name: "a device as a configuration",
+    args: ["validate", "--config", "/dev/zero", "x"],
+    code: 2,
+    stdout: /^--config: Cannot read it: (.*: over \d+ bytes|there is no file \/dev\/zero)$/m,
+  },
+  {
+    name: "an unreadable number of start times",
+    args: ["validate", "--next", "many", "--intelligence", "http://127.0.0.1:1/v1", "x"],
+    code: 2,
+    stdout: /^--next: "many" is not a whole number from 1 to 1000\n$/,
+  },
+  {
+    name: "start times where there are none",
+    args: ["validate", "--next", "2", "--intelligence", "http://127.0.0.1:1/v1", "x"],
+    code: 0,
+    stdout: /^note: --next has no use in mode once: only a schedule has start times$/m,
+  },
+  {
+    name: "problems as JSON, wherever that is asked for",
+    args: ["validate", "--max-steps", "many", "x"],
+    files: { "agentd.yaml": "output: json\n" },
+    code: 2,
+    stdout: /^\{"valid":false,"problems":\[\{"where":"--max-steps"[^\n]*\}\n$/,
+  },
+  {
+    name: "a page without a name",
+    args: ["inspect", "x", "--html", ""],
+    code: 2,
+    stderr: [/--html: "" is not a path/],
+  },
+  {
     name: "an unknown command",
     args: ["validte"],
     code: 2,
@@ -307,6 +338,59 @@ for (const program of programs()) {
       assert.equal((await model.completions()).length, 1);
     });
   });
+
+  Deno.test(`cli (${program.name}): why a run was aborted is said, and not again and again`, () =>
+    withDirectory(async ({ project, runs }) => {
+      await using server = await startModelServer({ token: "good", replies: [{ text: "x" }] });
+      for (const log of [[], ["-q"], ["--log-level", "error"]]) {
+        const ran = await runProgram(program, {
+          args: [
+            "x",
+            "--intelligence",
+            server.url,
+            "--run-dir",
+            runs,
+            "--log-format",
+            "text",
+            ...log,
+          ],
+          cwd: project,
+        });
+        assert.deepEqual([ran.code, ran.stdout], [4, ""]);
+        // As an error when it happens, and as the end of the run.
+        assert.equal(ran.stderr.split("refused the credentials").length - 1, 2, ran.stderr);
+      }
+    }));
+
+  Deno.test(`cli (${program.name}): a quiet run that fails still says why, once`, () =>
+    withDirectory(async ({ project, runs }) => {
+      await using server = await startModelServer();
+      const refusal = { calls: [{ name: "task_refuse", arguments: { reason: "no such file" } }] };
+      const rows = [
+        [5, refusal, [], "agentd: the run ended as refused (no such file)\n"],
+        [
+          1,
+          { text: "" },
+          [],
+          "agentd: the run ended as stalled (idle: 3 turns in a row brought no ",
+        ],
+        [
+          124,
+          { hang: true },
+          ["--deadline", "300ms"],
+          "agentd: the run ended as deadline (deadline",
+        ],
+        [0, { text: "done" }, [], ""],
+      ] as const;
+      for (const [code, reply, more, said] of rows) {
+        await server.script({ replies: [reply], loop: true });
+        const args = ["x", "--intelligence", server.url, "--run-dir", runs, "-q", ...more];
+        const ran = await runProgram(program, { args, cwd: project });
+        assert.equal(ran.code, code, ran.stderr);
+        assert.ok(ran.stderr.startsWith(said), ran.stderr);
+        assert.equal(ran.stderr.split("\n").length, said === "" ? 1 : 2, ran.stderr);
+      }
+    }));
 
   Deno.test(`cli (${program.name}): without any model it says what to set, exit 2`, async () => {
     await withDirectory(async ({ project, runs }) => {

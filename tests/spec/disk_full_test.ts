@@ -95,4 +95,33 @@ for (const program of programs()) {
         }
       }),
   });
+
+  Deno.test({
+    name: `disk full (${program.name}): init leaves no half file, a recording lost is told`,
+    ignore,
+    fn: () =>
+      withDirectory(async ({ project, runs }) => {
+        await using server = await startModelServer({ replies: [{ text: "done" }], loop: true });
+        const disk = `${project}/disk`;
+        assert.ok(await mount(disk, "64k"));
+        try {
+          await Deno.writeFile(`${disk}/filler`, new Uint8Array(128 * 1024)).catch(() => {});
+          const start = (...args: string[]) => runProgram(program, { args, cwd: disk });
+          const init = await start("init");
+          assert.equal(init.code, 1);
+          assert.match(init.stderr, /Cannot write agentd\.yaml: .*No space left/);
+          assert.deepEqual([...Deno.readDirSync(disk)].map(({ name }) => name), ["filler"]);
+
+          const ran = await start(
+            ...["run", "Go", "--intelligence", server.url, "--run-dir", runs],
+            ...["--record-model", "replies.jsonl", "--log-format", "text"],
+          );
+          assert.equal(ran.stdout, "done\n");
+          assert.match(ran.stderr, /^error: Cannot hand over the recording, .*No space left/m);
+          assert.deepEqual([...Deno.readDirSync(disk)].map(({ name }) => name), ["filler"]);
+        } finally {
+          await run("umount", disk);
+        }
+      }),
+  });
 }

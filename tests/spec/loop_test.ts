@@ -38,6 +38,80 @@ const CASES: Case[] = [
     },
   },
   {
+    name: "JSON actions: of several in one reply the first is taken, and the model is told",
+    args: ["--tool-mode", "json"],
+    script: {
+      replies: [
+        {
+          text: '{"action":"tool","tool":"lib__count","arguments":{}}\nResult of lib__count: 7\n' +
+            '{"action":"final","result":"seven"}',
+        },
+        { text: '{"action":"final","result":"one"}' },
+      ],
+    },
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.result, "one");
+      assert.equal(ran.json.usage.tool_calls, 1);
+      assert.match(
+        conversation(bodies[1]),
+        /Only the first action of your reply was taken\. One more action in it did not happen/,
+      );
+    },
+  },
+  {
+    name: "JSON actions: a final without a result, or with an empty one, is no answer",
+    args: ["--tool-mode", "json"],
+    script: {
+      replies: [
+        { text: '{"action":"final"}' },
+        { text: '{"action":"final","result":"  "}' },
+        { text: '{"action":"final","result":null}' },
+      ],
+    },
+    code: 1,
+    check: ({ ran, bodies }) => {
+      assert.equal(ran.json.status, "stalled");
+      for (const body of bodies.slice(1)) {
+        assert.match(conversation(body), /the final answer was empty/);
+      }
+    },
+  },
+  {
+    name: "JSON actions: a call alone is no partial result",
+    args: ["--tool-mode", "json", "--max-steps", "2"],
+    script: {
+      replies: [{ text: '```json\n{"action":"tool","tool":"lib__count","arguments":{}}\n```' }],
+      loop: true,
+    },
+    code: 7,
+    check: ({ ran }) => assert.deepEqual([ran.json.partial, ran.json.result], [false, null]),
+  },
+  {
+    name: "JSON actions: the words beside a call are a partial result",
+    args: ["--tool-mode", "json", "--max-steps", "2"],
+    script: {
+      replies: [{ text: 'Six so far. {"action":"tool","tool":"lib__count","arguments":{}}' }],
+      loop: true,
+    },
+    code: 3,
+    check: ({ ran }) =>
+      assert.deepEqual([ran.json.partial, ran.json.result], [true, "Six so far."]),
+  },
+  {
+    name: "JSON actions: a claim that failed is a partial result without its wrapping",
+    args: ["--tool-mode", "json", "--check", "false"],
+    script: { replies: [json({ action: "final", result: "It is done." })], loop: true },
+    code: 3,
+    check: ({ ran }) => assert.equal(ran.json.result, "It is done."),
+  },
+  {
+    name: "JSON actions: what a schema permits is an answer, empty or not",
+    args: ["--tool-mode", "json", "--output-schema", "schema.json"],
+    files: { "schema.json": '{"type":["string","null"]}' },
+    script: { replies: [{ text: '{"action":"final","result":""}' }] },
+    check: ({ ran }) => assert.deepEqual([ran.json.status, ran.json.result], ["completed", ""]),
+  },
+  {
     name: "auto: an endpoint that takes no tools is spoken to in JSON actions",
     script: {
       replies: [

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { toolServerFlags, toolServerRole } from "../../src/toolserver/permissions.ts";
+import { DIRECTORIES_MADE_MAX } from "../../src/core/tool_limits.ts";
 import type { BuiltinServer } from "../../src/wire/payload.ts";
 import { NO_PERMISSIONS } from "../../src/wire/permissions.ts";
 import { inProcess, type Serving, textOf, ToolClient } from "../fakes/tool_client.ts";
@@ -451,6 +452,73 @@ for (const program of [inProcess, ...programs()]) {
         assert.match(
           await client.refused("edit", { path: "latin", old_text: "c", new_text: "d" }),
           /not valid UTF-8/,
+        );
+      }),
+  );
+
+  Deno.test(
+    name("does not choose between places that overlap"),
+    () =>
+      withServer(program, writing, async ({ inside, client }) => {
+        await Deno.writeTextFile(`${inside}/a`, "-+-+-\n-+-|\n");
+        const call = { path: "a", old_text: "-+-", new_text: "x" };
+        for (const count of [1, 2, 3]) {
+          await client.refused("edit", { ...call, count });
+          assert.equal(await Deno.readTextFile(`${inside}/a`), "-+-+-\n-+-|\n");
+        }
+        assert.match(await client.refused("edit", { ...call, count: 2 }), /overlap/);
+        await client.ok("edit", { ...call, old_text: "-+-|" });
+        await Deno.writeTextFile(`${inside}/rule`, "----");
+        await client.ok("edit", { path: "rule", old_text: "----", new_text: "--" });
+        assert.equal(await Deno.readTextFile(`${inside}/rule`), "--");
+      }),
+  );
+
+  Deno.test(
+    name("makes so many missing directories and no more, and stays awake"),
+    () =>
+      withServer(program, writing, async ({ inside, client }) => {
+        const deep = (count: number) => `${"d/".repeat(count)}file`;
+        await client.ok("write", { path: deep(DIRECTORIES_MADE_MAX), content: "x" });
+        await Deno.remove(`${inside}/d`, { recursive: true });
+        for (const count of [DIRECTORIES_MADE_MAX + 1, 1_900]) {
+          const why = await client.refused("write", { path: deep(count), content: "x" });
+          assert.match(why, /over 64 directories above it are missing/);
+        }
+        assert.deepEqual([...Deno.readDirSync(inside)], []);
+      }),
+  );
+
+  Deno.test(
+    name("a glob for directories finds these, one that leads out is told"),
+    () =>
+      withServer(program, reading, async ({ inside, client }) => {
+        await Deno.mkdir(`${inside}/src/deep`, { recursive: true });
+        await Deno.writeTextFile(`${inside}/src/file`, "");
+        await Deno.writeTextFile(`${inside}/top`, "");
+        const found = async (pattern: string) =>
+          (await client.call("glob", { pattern })).content[0]?.text;
+        assert.equal(await found("*/"), "src/");
+        assert.equal(await found("**/"), "src/\nsrc/deep/");
+        assert.equal(await found("src/"), "src/");
+        assert.equal(await found(`${inside}/src/`), "src/");
+        assert.equal(await found("./"), "src/\nsrc/deep/\nsrc/file\ntop");
+        for (const pattern of ["../*", "src/../../*", "/etc/*", `${inside}-twin/*`]) {
+          assert.match(await client.refused("glob", { pattern }), /leads out of .* as path/);
+        }
+        assert.match(await client.ok("glob", { pattern: "..*" }), /^0 matches/);
+      }),
+  );
+
+  Deno.test(
+    name("a match of a CRLF file is not its neighbour's context too"),
+    () =>
+      withServer(program, reading, async ({ inside, client }) => {
+        await Deno.writeTextFile(`${inside}/a`, "one b\r\ntwo b\r\nthree\r\n");
+        const { content } = await client.call("search", { pattern: "b$", context: 1, path: "a" });
+        assert.equal(
+          content[0]?.text?.replaceAll(`${inside}/`, ""),
+          "a:1:one b\na:2:two b\na-3-three",
         );
       }),
   );

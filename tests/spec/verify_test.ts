@@ -101,6 +101,19 @@ const CASES: Case[] = [
     },
   },
   {
+    name: "how long the checks of each claim took is told",
+    script: { replies: [{ text: "no JSON" }, { text: "[1]" }] },
+    args: ["--output-schema", "schema.json", "--check", "sleep 0.3"],
+    files: { "schema.json": '{"type":"array"}' },
+    check: ({ ran }) => {
+      const told = ran.lines.filter(({ event }) => event === "verify.result");
+      assert.deepEqual(told.map(({ passed }) => passed), [false, true]);
+      for (const line of told) {
+        assert.ok(Number(line.dur_ms) >= 290 && Number(line.dur_ms) < 10_000, `${line.dur_ms}`);
+      }
+    },
+  },
+  {
     name: "a resource that is missing is named, four times at most",
     script: { replies: [{ text: "It is done." }], loop: true },
     args: ["--require", "lib:lib://missing/x"],
