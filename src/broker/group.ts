@@ -15,7 +15,10 @@ export async function endGroup(ports: BrokerPorts, groupId: number): Promise<voi
   let rows: ProcessRow[] = [];
   await within(clock, TABLE_WAIT_MS, process.table().then((table) => rows = table));
   for (const row of treeOfGroup(rows, groupId)) {
-    if (row.groupId !== groupId) process.signal(row.pid, "SIGKILL");
+    if (row.groupId === groupId) continue;
+    process.signal(row.pid, "SIGKILL");
+    // With the group goes what was born in it since the table was read.
+    if (row.pid === row.groupId) process.signalGroup(row.pid, "SIGKILL");
   }
   process.signalGroup(groupId, "SIGKILL");
   // Without process groups nobody killed us yet.
@@ -31,7 +34,10 @@ export function sweepGroup(
   const own = ports.self.pid;
   for (const row of treeOfGroup(seen, own)) {
     if (row.pid === own || !isAlive(row)) continue;
-    if (ports.process.signal(row.pid, "SIGKILL") === "sent" && row.groupId !== own) {
+    const answer = ports.process.signal(row.pid, "SIGKILL");
+    if (row.groupId === own) continue;
+    if (row.pid === row.groupId) ports.process.signalGroup(row.pid, "SIGKILL");
+    if (answer === "sent") {
       telemetry.emit("subagent.signal", {
         signal: "SIGKILL",
         child_pid: row.pid,

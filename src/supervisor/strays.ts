@@ -23,11 +23,10 @@ export class Strays {
     if (rows.length === 0) return;
     const byPid = new Map(rows.map((row) => [row.pid, row]));
     for (const [pid, row] of this.#seen) {
-      // Gone, or its id is another's by now.
       const now = byPid.get(pid);
-      if (now?.sessionId !== row.sessionId || now.command !== row.command) this.#seen.delete(pid);
+      if (now === undefined || isAnother(row, now)) this.#seen.delete(pid);
     }
-    for (const row of treeOfGroup(rows, groupId)) {
+    for (const row of treeOfGroup(rows, groupId, new Set(this.#seen.keys()))) {
       if (row.groupId !== groupId && this.#seen.size < STRAYS_MAX) this.#seen.set(row.pid, row);
     }
   }
@@ -35,7 +34,10 @@ export class Strays {
   /** SIGKILL to each that was seen last. */
   kill(): void {
     for (const row of this.#seen.values()) {
-      if (this.#process.signal(row.pid, "SIGKILL") !== "sent") continue;
+      const answer = this.#process.signal(row.pid, "SIGKILL");
+      // With the group goes what was born in it since the table was read.
+      if (row.pid === row.groupId) this.#process.signalGroup(row.pid, "SIGKILL");
+      if (answer !== "sent") continue;
       this.#telemetry.emit("subagent.signal", {
         signal: "SIGKILL",
         child_pid: row.pid,
@@ -45,4 +47,13 @@ export class Strays {
     }
     this.#seen.clear();
   }
+}
+
+/**
+ * Whether an id is another process's by now. Its session tells, since no id of a process, a group or a
+ * session that is in use is given away; only of who leads its session, a new one may do the same.
+ */
+function isAnother(before: ProcessRow, now: ProcessRow): boolean {
+  if (now.sessionId !== before.sessionId) return true;
+  return now.pid === now.sessionId && now.command !== before.command;
 }
