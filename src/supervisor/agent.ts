@@ -47,6 +47,8 @@ export interface AgentEvents {
 
 /** How long the process table may take before a signal goes out without it. */
 const TABLE_WAIT_MS = 300;
+/** The same where the group is stopped: it does no harm meanwhile, and a busy machine is slow. */
+const FROZEN_WAIT_MS = 700;
 
 /** An agent from spawn to reaping. Its end comes once, through `ended`, which never rejects. */
 export class Agent {
@@ -214,7 +216,7 @@ export class Agent {
   async #signal(signal: "SIGTERM" | "SIGKILL", why: Why | null): Promise<void> {
     const pid = this.pid!;
     // What is below the group but not in it is only found while its parents live.
-    await this.#look();
+    await (signal === "SIGKILL" ? this.#lookFrozen(pid) : this.#look(TABLE_WAIT_MS));
     const answer = this.#deps.process.signalGroup(pid, signal);
     this.#deps.telemetry.emit("subagent.signal", {
       ...this.#who(),
@@ -233,7 +235,7 @@ export class Agent {
     const clean = this.#state.tag === "reaped" && this.#state.exit.code === 0;
     if (this.pid !== null) {
       // A clean exit swept its own group; any other may have left whatever it had started.
-      if (!clean) await this.#look();
+      if (!clean) await this.#lookFrozen(this.pid);
       this.#deps.process.signalGroup(this.pid, "SIGKILL");
       this.#strays.kill();
     }
@@ -261,10 +263,16 @@ export class Agent {
     return { child_path: this.#payload?.identity.path ?? "0", child_pid: this.pid };
   }
 
-  async #look(): Promise<void> {
+  /** Who is to be killed starts nobody else while it is read who has left the group. */
+  async #lookFrozen(pid: number): Promise<void> {
+    this.#deps.process.signalGroup(pid, "SIGSTOP");
+    await this.#look(FROZEN_WAIT_MS);
+  }
+
+  async #look(waitMs: number): Promise<void> {
     const { process, clock } = this.#deps;
     const waited = Promise.withResolvers<ProcessRow[]>();
-    const cancel = clock.after(TABLE_WAIT_MS, () => waited.resolve([]));
+    const cancel = clock.after(waitMs, () => waited.resolve([]));
     const rows = await Promise.race([process.table(), waited.promise]);
     cancel();
     this.#strays.see(rows.filter(isAlive), this.pid!);
