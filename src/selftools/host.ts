@@ -122,7 +122,7 @@ export class SelfToolHost {
     return page.join("\n");
   }
 
-  /** Only what a server lists or its templates cover is read: a URI never opens a file here. */
+  /** A server is asked, the one that is named or else lists the URI: a URI never opens a file here. */
   async #readResource(
     args: JsonObject,
     signal: AbortSignal,

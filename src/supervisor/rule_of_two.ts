@@ -4,7 +4,7 @@
  * alone, before anything starts: what a server says of itself takes no leg away.
  */
 
-import { coversTools, grantsTools } from "../core/glob.ts";
+import { coversTools, grantsTools, overlapTools } from "../core/glob.ts";
 import type { SecretText } from "../core/secret.ts";
 import type {
   BuiltinServer,
@@ -90,7 +90,46 @@ function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] 
     else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, pattern));
     else sources.push(assumed(server, pattern));
   }
+  return [...sources, ...legsBetween(server.name, tools), ...legsOfResources(server, tools)];
+}
+
+/**
+ * What a rule brings of which only a part is granted, where no glob names that part: it counts whole,
+ * unless a longer rule speaks for all of it.
+ */
+function legsBetween(server: string, tools: ToolSettings): LegSource[] {
+  const patterns = patternsOf(server, tools);
+  const named = (rule: string, grant: string) =>
+    patterns.some((pattern) => coversTools(rule, pattern) && coversTools(grant, pattern));
+  const sources: LegSource[] = [];
+  for (const { glob, legs } of tools.rules) {
+    if (legs === null || !overlapTools(glob, `${server}/*`)) continue;
+    if (first(rulesFor(tools.rules, glob), "grant") === false) continue;
+    const apart = tools.grant.some((grant) =>
+      !grant.startsWith("!") && overlapTools(grant, glob) && overlapTools(grant, `${server}/*`) &&
+      !named(glob, grant)
+    );
+    const removed = tools.grant.some((grant) =>
+      grant.startsWith("!") && coversTools(grant.slice(1), glob)
+    );
+    if (apart && !removed) sources.push({ tool: glob, legs, why: "declared" });
+  }
   return sources;
+}
+
+/**
+ * Who has one tool of a server can read its resources. They are what is declared for all of the server's
+ * tools; where nothing is, the tools granted say it.
+ */
+function legsOfResources(server: ServerSettings, tools: ToolSettings): LegSource[] {
+  if (server.kind === "builtin" || grantedServers([server], tools).length === 0) return [];
+  const declared = first(rulesFor(tools.rules, `${server.name}/*`), "legs");
+  if (declared === null || declared.length === 0) return [];
+  return [{
+    tool: `${server.name} (resources)`,
+    legs: declared,
+    why: "declared for all its tools",
+  }];
 }
 
 /**

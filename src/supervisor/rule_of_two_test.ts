@@ -175,6 +175,30 @@ const rows: [string, ServerSettings[], ToolSettings, string][] = [
     "use",
   ],
   [
+    "a part of a rule that no glob names",
+    [stdio("a")],
+    tools(["a/g?*"], rule("a/*et", ["sensitive"]), rule("a/?e*", ["untrusted_input", "egress"])),
+    "use",
+  ],
+  [
+    "a rule that shares no name with the grant",
+    [stdio("a")],
+    tools(["a/g?"], rule("a/*", ["sensitive"]), rule("a/?", ["egress"]), rule("a/h?", ["egress"])),
+    "s",
+  ],
+  [
+    "resources of a server are what all of its tools are",
+    [stdio("a"), stdio("b")],
+    tools(["a/ping", "b"], rule("a/*", ["sensitive"]), rule("a/ping", [])),
+    "use",
+  ],
+  [
+    "resources of a server whose tools are declared one by one",
+    [stdio("a")],
+    tools(["a/ping"], rule("a/read", ["sensitive"]), rule("a/ping", ["egress"])),
+    "e",
+  ],
+  [
     "the split: the reader",
     [stdio("web"), stdio("mail")],
     tools(["web/*"], rule("web/*", ["untrusted_input"]), rule("mail/*", ["sensitive", "egress"])),
@@ -276,9 +300,12 @@ Deno.test("narrowGrant: no name is granted to a child that its parent does not h
 });
 
 Deno.test("judgeGrant: whatever a server calls its tools, their legs are among those judged", () => {
-  // Globs as people write them: an end, a beginning, or both.
-  const simple = fc.tuple(fc.constantFrom("", "a", "ab", "b"), fc.constantFrom("", "a", "bc", "c"))
-    .map(([start, end]) => `a/${start}*${end}`);
+  // Globs as people write them, with an end, a beginning, or both; and any others.
+  const simple = fc.oneof(
+    fc.tuple(fc.constantFrom("", "a", "ab", "b"), fc.constantFrom("", "a", "bc", "c"))
+      .map(([start, end]) => `a/${start}*${end}`),
+    part.map((tool) => `a/${tool}`),
+  );
   const legs = fc.subarray<Leg>(["untrusted_input", "sensitive", "egress"]);
   const rules = fc.array(fc.tuple(simple, legs), { maxLength: 3 });
   fc.assert(
