@@ -90,7 +90,8 @@ function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] 
     else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, pattern));
     else sources.push(assumed(server, pattern));
   }
-  return [...sources, ...legsBetween(server.name, tools), ...legsOfResources(server, tools)];
+  sources.push(...legsBetween(server.name, tools));
+  return [...sources, ...legsOfResources(server, tools, sources)];
 }
 
 /**
@@ -119,17 +120,18 @@ function legsBetween(server: string, tools: ToolSettings): LegSource[] {
 
 /**
  * Who has one tool of a server can read its resources. They are what is declared for all of the server's
- * tools; where nothing is, the tools granted say it.
+ * tools; where nothing is, the tools granted say it. Told are the legs that no tool brings.
  */
-function legsOfResources(server: ServerSettings, tools: ToolSettings): LegSource[] {
+function legsOfResources(
+  server: ServerSettings,
+  tools: ToolSettings,
+  sources: readonly LegSource[],
+): LegSource[] {
   if (server.kind === "builtin" || grantedServers([server], tools).length === 0) return [];
-  const declared = first(rulesFor(tools.rules, `${server.name}/*`), "legs");
-  if (declared === null || declared.length === 0) return [];
-  return [{
-    tool: `${server.name} (resources)`,
-    legs: declared,
-    why: "declared for all its tools",
-  }];
+  const declared = first(rulesFor(tools.rules, `${server.name}/*`), "legs") ?? [];
+  const legs = declared.filter((leg) => !sources.some((source) => source.legs.includes(leg)));
+  if (legs.length === 0) return [];
+  return [{ tool: `${server.name} (resources)`, legs, why: "declared for all its tools" }];
 }
 
 /**
