@@ -90,32 +90,64 @@ function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] 
     else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, pattern));
     else sources.push(assumed(server, pattern));
   }
-  sources.push(...legsBetween(server.name, tools));
+  sources.push(...legsBetween(server, tools));
   return [...sources, ...legsOfResources(server, tools, sources)];
 }
 
 /**
- * What a rule brings of which only a part is granted, where no glob names that part: it counts whole,
- * unless a longer rule speaks for all of it.
+ * What a rule brings of which only a part is granted, by a grant or by another rule, where no glob names
+ * that part: it counts whole.
  */
-function legsBetween(server: string, tools: ToolSettings): LegSource[] {
-  const patterns = patternsOf(server, tools);
-  const named = (rule: string, grant: string) =>
-    patterns.some((pattern) => coversTools(rule, pattern) && coversTools(grant, pattern));
-  const sources: LegSource[] = [];
-  for (const { glob, legs } of tools.rules) {
-    if (legs === null || !overlapTools(glob, `${server}/*`)) continue;
-    if (first(rulesFor(tools.rules, glob), "grant") === false) continue;
-    const apart = tools.grant.some((grant) =>
-      !grant.startsWith("!") && overlapTools(grant, glob) && overlapTools(grant, `${server}/*`) &&
-      !named(glob, grant)
+function legsBetween(server: ServerSettings, tools: ToolSettings): LegSource[] {
+  const every = `${server.name}/*`;
+  const removals = tools.grant.filter((glob) => glob.startsWith("!"));
+  const grants = tools.grant.filter((glob) => !glob.startsWith("!") && overlapTools(glob, every));
+  const rules = tools.rules.filter((rule) => overlapTools(rule.glob, every));
+  const isPartial = ({ glob }: ToolRule) =>
+    grants.some((grant) => overlapTools(grant, glob) && !isNamed(grant, glob));
+  const isRefused = ({ glob }: ToolRule) => first(rulesFor(rules, glob), "grant") === false;
+  // A longer one with legs of its own does not bring those of the rule that it makes an exception of.
+  const hasException = ({ glob }: ToolRule) =>
+    rules.some((rule) =>
+      rule.grant === true && overlapTools(rule.glob, glob) &&
+      (rule.legs === null || rule.glob.length <= glob.length) &&
+      grants.some((grant) => [rule.glob, glob].every((each) => overlapTools(grant, each)))
     );
-    const removed = tools.grant.some((grant) =>
-      grant.startsWith("!") && coversTools(grant.slice(1), glob)
-    );
-    if (apart && !removed) sources.push({ tool: glob, legs, why: "declared" });
+  return rules.filter((rule) =>
+    !removals.some((removal) => coversTools(removal.slice(1), rule.glob)) &&
+    (isRefused(rule) ? hasException(rule) : isPartial(rule))
+  ).flatMap(({ glob }) => {
+    const legs = first(rulesFor(rules, glob), "legs");
+    if (legs !== null) return [{ tool: glob, legs, why: "declared" }];
+    return server.kind === "builtin" ? legsOfBuiltin(server, glob) : [assumed(server, glob)];
+  });
+}
+
+/** Whether one of two globs, or one between them, is the whole of what they have in common. */
+function isNamed(grant: string, rule: string): boolean {
+  if (coversTools(grant, rule) || coversTools(rule, grant)) return true;
+  const [one, two] = [toolOf(grant), toolOf(rule)];
+  const common = meet(one, two);
+  if (common === null || !isCommon(one, two, common)) return false;
+  // Of `send_*` and `*_all`, `send_*_all` is not all: there is `send_all`, too.
+  const ends = /^([^*?]+)\*([^*?]+)$/.exec(common);
+  if (ends === null) return false;
+  const [, start, end] = ends as unknown as [string, string, string];
+  for (let shared = 1; shared <= end.length; shared++) {
+    const name = start + end.slice(shared);
+    if (start.endsWith(end.slice(0, shared)) && isCommon(one, two, name)) return false;
   }
-  return sources;
+  return true;
+}
+
+/** The tools' part of a glob. */
+function toolOf(glob: string): string {
+  const slash = glob.indexOf("/");
+  return slash === -1 ? "*" : glob.slice(slash + 1);
+}
+
+function isCommon(one: string, two: string, common: string): boolean {
+  return [one, two].every((part) => coversTools(`x/${part}`, `x/${common}`));
 }
 
 /**
@@ -145,9 +177,7 @@ function patternsOf(server: string, tools: ToolSettings): string[] {
   for (const grant of grants) {
     for (const rule of rules) {
       const common = meet(grant, rule);
-      if (common === null || parts.has(common)) continue;
-      const isCommon = [grant, rule].every((part) => coversTools(`x/${part}`, `x/${common}`));
-      if (isCommon) parts.add(common);
+      if (common !== null && isCommon(grant, rule, common)) parts.add(common);
     }
   }
   return [...parts].map((part) => `${server}/${part}`);
@@ -173,11 +203,13 @@ function meet(one: string, two: string): string | null {
   return [longer(a[0]!, b[0]!), ...middles, longer(a.at(-1)!, b.at(-1)!)].join("*");
 }
 
-/** The rules that match every tool of a pattern, the longest glob first. */
+/**
+ * The rules that match every tool of a pattern, the longest glob first; of equal lengths the later one, as
+ * where tools are called (src/mcp/rules.ts).
+ */
 function rulesFor(rules: readonly ToolRule[], pattern: string): ToolRule[] {
-  return rules.filter((rule) => coversTools(rule.glob, pattern)).sort((a, b) =>
-    b.glob.length - a.glob.length
-  );
+  return rules.filter((rule) => coversTools(rule.glob, pattern)).reverse()
+    .sort((a, b) => b.glob.length - a.glob.length);
 }
 
 /** Key by key, the longest match that says something. */

@@ -10,6 +10,7 @@ import type {
   ToolRule,
   ToolSettings,
 } from "../wire/payload.ts";
+import { Rules } from "../mcp/rules.ts";
 import { NO_PERMISSIONS } from "../wire/permissions.ts";
 import { explainTrifecta, grantedServers, judgeGrant, narrowGrant } from "./rule_of_two.ts";
 
@@ -187,6 +188,43 @@ const rows: [string, ServerSettings[], ToolSettings, string][] = [
     "s",
   ],
   [
+    "what is left of a grant and a rule when what stands between them is removed",
+    [stdio("a")],
+    tools(["a/send_*", "!a/send_*_all"], rule("a/*_all", ["sensitive"]), rule("a/*", [])),
+    "s",
+  ],
+  [
+    "an exception to a rule that refuses, of a server that is granted, and of one that is not",
+    [stdio("a"), stdio("b")],
+    tools(
+      ["a"],
+      rule("a/*", ["sensitive"], false),
+      rule("a/st?tus", null, true),
+      rule("b/*", ["untrusted_input"], false),
+      rule("b/status", null, true),
+    ),
+    "s",
+  ],
+  [
+    "an exception with legs of its own",
+    [stdio("a")],
+    tools(["a"], rule("a/*", ["untrusted_input"], false), rule("a/status", ["egress"], true)),
+    // Its resources are what the rule says.
+    "ue",
+  ],
+  [
+    "of two globs of one length the later one grants, as where tools are called",
+    [stdio("a")],
+    tools(["*"], rule("a/x*", [], false), rule("a/*x", ["sensitive"], true), rule("a/*", [])),
+    "s",
+  ],
+  [
+    "and the earlier one does not",
+    [stdio("a")],
+    tools(["a/xx"], rule("a/*x", ["sensitive"], true), rule("a/x*", [], false)),
+    "",
+  ],
+  [
     "resources of a server are what all of its tools are",
     [stdio("a"), stdio("b")],
     tools(["a/ping", "b"], rule("a/*", ["sensitive"]), rule("a/ping", [])),
@@ -306,17 +344,20 @@ Deno.test("judgeGrant: whatever a server calls its tools, their legs are among t
       .map(([start, end]) => `a/${start}*${end}`),
     part.map((tool) => `a/${tool}`),
   );
-  const legs = fc.subarray<Leg>(["untrusted_input", "sensitive", "egress"]);
-  const rules = fc.array(fc.tuple(simple, legs), { maxLength: 3 });
+  const legs = fc.option(fc.subarray<Leg>(["untrusted_input", "sensitive", "egress"]));
+  const granted = fc.constantFrom(null, null, true, false);
+  const rules = fc.array(fc.tuple(simple, legs, granted), { maxLength: 3 });
   fc.assert(
     fc.property(fc.array(simple, { maxLength: 2 }), rules, text, (grant, declared, name) => {
-      const settings = tools(grant, ...declared.map(([glob, legs]) => rule(glob, legs)));
-      if (!grantsTool(grant, `a/${name}`)) return;
+      const settings = tools(grant, ...declared.map((parts) => rule(...parts)));
+      if (!new Rules(settings).resolve(`a/${name}`).granted) return;
       const { by } = judgeGrant([stdio("a")], settings);
-      const own = settings.rules.filter(({ glob }) => matchesTool(glob, `a/${name}`))
-        .sort((x, y) => y.glob.length - x.glob.length)[0]?.legs ?? ["untrusted_input", "egress"];
+      const matching = settings.rules.filter(({ glob }) => matchesTool(glob, `a/${name}`))
+        .reverse().sort((x, y) => y.glob.length - x.glob.length);
+      const own = matching.find((each) => each.legs !== null)?.legs ??
+        ["untrusted_input", "egress"];
       for (const leg of own) assert.ok(by[leg].length > 0, `${leg} of ${name}`);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 5_000 },
   );
 });
