@@ -6,19 +6,29 @@ import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { BrokerPorts } from "./ports.ts";
 import { within } from "./servers.ts";
 
-/** How long the process table may take before the group dies without it; it is read twice. */
-const TABLE_WAIT_MS = 700;
+/** How long looking at the process table may take, all looks together, before the group dies. */
+const TABLE_WAIT_MS = 1_400;
 
 /**
- * Kills the group with SIGKILL, this process included; what left the group first. Its members are
- * stopped before it is read who left, so that meanwhile nobody starts anybody else.
+ * Kills the group with SIGKILL, this process included; what left the group first. Whoever is found is
+ * stopped, and looked for again until nobody new is there, so that meanwhile nobody starts anybody.
  */
 export async function endGroup(ports: BrokerPorts, groupId: number): Promise<void> {
-  const { process, self } = ports;
-  for (const row of await lookAt(ports)) {
-    if (row.groupId === groupId && row.pid !== self.pid) process.signal(row.pid, "SIGSTOP");
+  const { clock, process, self } = ports;
+  const endMs = clock.monotonicMs() + TABLE_WAIT_MS;
+  const found = new Map<number, ProcessRow>();
+  for (let more = true; more && clock.monotonicMs() < endMs;) {
+    let rows: ProcessRow[] = [];
+    const table = process.table().then((table) => rows = table);
+    await within(clock, endMs - clock.monotonicMs(), table);
+    more = false;
+    for (const row of treeOfGroup(rows, groupId)) {
+      if (row.pid === self.pid || found.has(row.pid)) continue;
+      found.set(row.pid, row);
+      more = process.signal(row.pid, "SIGSTOP") === "sent" || more;
+    }
   }
-  for (const row of treeOfGroup(await lookAt(ports), groupId)) {
+  for (const row of found.values()) {
     if (row.groupId === groupId) continue;
     process.signal(row.pid, "SIGKILL");
     // With the group goes what was born in it since the table was read.
@@ -27,12 +37,6 @@ export async function endGroup(ports: BrokerPorts, groupId: number): Promise<voi
   process.signalGroup(groupId, "SIGKILL");
   // Without process groups nobody killed us yet.
   self.exit(1);
-}
-
-async function lookAt({ clock, process }: BrokerPorts): Promise<ProcessRow[]> {
-  let rows: ProcessRow[] = [];
-  await within(clock, TABLE_WAIT_MS, process.table().then((table) => rows = table));
-  return rows;
 }
 
 /** Kills what was seen of the group and below it, but for this process: all servers are closed. */

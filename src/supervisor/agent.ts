@@ -47,7 +47,7 @@ export interface AgentEvents {
 
 /** How long the process table may take before a signal goes out without it. */
 const TABLE_WAIT_MS = 300;
-/** The same where the group is stopped: it does no harm meanwhile, and a busy machine is slow. */
+/** The same, of all looks, where everybody is stopped: no harm is done, and a busy machine is slow. */
 const FROZEN_WAIT_MS = 700;
 
 /** An agent from spawn to reaping. Its end comes once, through `ended`, which never rejects. */
@@ -265,8 +265,13 @@ export class Agent {
 
   /** Who is to be killed starts nobody else while it is read who has left the group. */
   async #lookFrozen(pid: number): Promise<void> {
-    this.#deps.process.signalGroup(pid, "SIGSTOP");
-    await this.#look(FROZEN_WAIT_MS);
+    const { process, clock } = this.#deps;
+    const endMs = clock.monotonicMs() + FROZEN_WAIT_MS;
+    process.signalGroup(pid, "SIGSTOP");
+    // Who has left starts others as well, until he is stopped too.
+    do await this.#look(Math.max(0, endMs - clock.monotonicMs())); while (
+      this.#strays.freeze() && clock.monotonicMs() < endMs
+    );
   }
 
   async #look(waitMs: number): Promise<void> {

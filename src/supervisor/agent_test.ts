@@ -64,6 +64,13 @@ const rows: Row[] = [
     events: ["subagent.signal", "subagent.signal"],
   },
   {
+    script: "leave_deeper",
+    does: "kill",
+    status: "cancelled",
+    reason: /sigterm/,
+    events: ["subagent.signal", "subagent.signal"],
+  },
+  {
     script: "spin",
     plan: { deadlineMs: soonMs },
     status: "deadline",

@@ -12,6 +12,7 @@ export class Strays {
   readonly #process: ProcessPort;
   readonly #telemetry: TelemetryPort;
   readonly #seen = new Map<number, ProcessRow>();
+  readonly #frozen = new Set<number>();
 
   constructor(process: ProcessPort, telemetry: TelemetryPort) {
     this.#process = process;
@@ -31,6 +32,17 @@ export class Strays {
     }
   }
 
+  /** Stops whoever is seen and runs, so that nobody is started meanwhile; whether anybody did. */
+  freeze(): boolean {
+    let any = false;
+    for (const { pid } of this.#seen.values()) {
+      if (this.#frozen.has(pid)) continue;
+      this.#frozen.add(pid);
+      any = this.#process.signal(pid, "SIGSTOP") === "sent" || any;
+    }
+    return any;
+  }
+
   /** SIGKILL to each that was seen last. */
   kill(): void {
     for (const row of this.#seen.values()) {
@@ -46,6 +58,7 @@ export class Strays {
       }, "warn");
     }
     this.#seen.clear();
+    this.#frozen.clear();
   }
 }
 

@@ -72,3 +72,21 @@ for (const { name, tables, killed } of ROWS) {
     assert.equal(told.length, killed.filter((id) => !id.startsWith("-")).length);
   });
 }
+
+Deno.test("Strays.freeze: stops each once, and says whether anybody new was stopped", () => {
+  const stopped: number[] = [];
+  const process: ProcessPort = {
+    spawn: () => assert.fail("nothing is started"),
+    table: () => assert.fail("it is given"),
+    signal: (pid, signal) => (assert.equal(signal, "SIGSTOP"), stopped.push(pid), "sent"),
+    signalGroup: () => "gone",
+  };
+  const strays = new Strays(process, { emit: () => {} });
+  assert.equal(strays.freeze(), false);
+  strays.see(table(AGENT, "30 20 30 30 a"), 20);
+  assert.equal(strays.freeze(), true);
+  strays.see(table(AGENT, "30 20 30 30 a", "31 30 31 31 b"), 20);
+  assert.equal(strays.freeze(), true);
+  assert.equal(strays.freeze(), false);
+  assert.deepEqual(stopped, [30, 31]);
+});

@@ -36,7 +36,7 @@ const ENDS: End[] = [
     name: "SIGKILL of the supervisor, while programs leave their groups one after the other",
     args: (mark) => [
       "--mcp",
-      `often=sh -c 'sh ${HOSTILE}leave_often.sh ${mark} & exec node ${LIBRARY}'`,
+      `often=sh -c 'sh ${HOSTILE}leave_deeper.sh ${mark} & exec node ${LIBRARY}'`,
     ],
     act: ({ signal }) => signal("SIGKILL"),
     check: ({ ran }) => assert.equal(ran.signal, "SIGKILL"),
