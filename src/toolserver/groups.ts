@@ -1,6 +1,6 @@
 /**
  * The process groups of exec's commands, kept by the main thread: it may send signals, which in Deno
- * takes permission to run anything, and starts nothing but the guard.
+ * takes permission to run anything, and starts nothing but the guard and `ps`.
  */
 
 import { treeOfGroup } from "../core/process_tree.ts";
