@@ -90,8 +90,7 @@ function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] 
     else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, pattern));
     else sources.push(assumed(server, pattern));
   }
-  sources.push(...legsBetween(server, tools));
-  return [...sources, ...legsOfResources(server, tools, sources)];
+  return [...sources, ...legsBetween(server, tools)];
 }
 
 /**
@@ -151,19 +150,23 @@ function isCommon(one: string, two: string, common: string): boolean {
 }
 
 /**
- * Who has one tool of a server can read its resources. They are what is declared for all of the server's
- * tools; where nothing is, the tools granted say it. Told are the legs that no tool brings.
+ * Servers whose resources are kept from an agent although it has tools of theirs: what is declared for
+ * all of a server's tools holds for its resources, too, and with a leg that none of the tools granted
+ * has, they would bring in by the side door what no verdict has seen.
  */
-function legsOfResources(
-  server: ServerSettings,
+export function withheldResources(
+  servers: readonly ServerSettings[],
   tools: ToolSettings,
-  sources: readonly LegSource[],
-): LegSource[] {
-  if (server.kind === "builtin" || grantedServers([server], tools).length === 0) return [];
-  const declared = first(rulesFor(tools.rules, `${server.name}/*`), "legs") ?? [];
-  const legs = declared.filter((leg) => !sources.some((source) => source.legs.includes(leg)));
-  if (legs.length === 0) return [];
-  return [{ tool: `${server.name} (resources)`, legs, why: "declared for all its tools" }];
+): Set<string> {
+  const withheld = new Set<string>();
+  for (const server of grantedServers(servers, tools)) {
+    if (server.kind === "builtin") continue;
+    const legs = first(rulesFor(tools.rules, `${server.name}/*`), "legs") ?? [];
+    const sources = legsOfServer(server, tools);
+    const isNew = (leg: Leg) => !sources.some((source) => source.legs.includes(leg));
+    if (legs.some(isNew)) withheld.add(server.name);
+  }
+  return withheld;
 }
 
 /**

@@ -12,7 +12,13 @@ import type {
 } from "../wire/payload.ts";
 import { Rules } from "../mcp/rules.ts";
 import { NO_PERMISSIONS } from "../wire/permissions.ts";
-import { explainTrifecta, grantedServers, judgeGrant, narrowGrant } from "./rule_of_two.ts";
+import {
+  explainTrifecta,
+  grantedServers,
+  judgeGrant,
+  narrowGrant,
+  withheldResources,
+} from "./rule_of_two.ts";
 
 const stdio = (name: string, env: StdioServer["env"] = {}): StdioServer => ({
   kind: "stdio",
@@ -209,8 +215,7 @@ const rows: [string, ServerSettings[], ToolSettings, string][] = [
     "an exception with legs of its own",
     [stdio("a")],
     tools(["a"], rule("a/*", ["untrusted_input"], false), rule("a/status", ["egress"], true)),
-    // Its resources are what the rule says.
-    "ue",
+    "e",
   ],
   [
     "of two globs of one length the later one grants, as where tools are called",
@@ -223,18 +228,6 @@ const rows: [string, ServerSettings[], ToolSettings, string][] = [
     [stdio("a")],
     tools(["a/xx"], rule("a/*x", ["sensitive"], true), rule("a/x*", [], false)),
     "",
-  ],
-  [
-    "resources of a server are what all of its tools are",
-    [stdio("a"), stdio("b")],
-    tools(["a/ping", "b"], rule("a/*", ["sensitive"]), rule("a/ping", [])),
-    "use",
-  ],
-  [
-    "resources of a server whose tools are declared one by one",
-    [stdio("a")],
-    tools(["a/ping"], rule("a/read", ["sensitive"]), rule("a/ping", ["egress"])),
-    "e",
   ],
   [
     "the split: the reader",
@@ -306,6 +299,23 @@ Deno.test("grantedServers: a child starts only the servers whose tools it has", 
   assert.deepEqual(names(["a/x", "c"]), ["a", "c"]);
   assert.deepEqual(names(["*", "!b"]), ["a", "c"]);
   assert.deepEqual(names([]), []);
+});
+
+Deno.test("withheldResources: those that are declared to be more than the tools granted", () => {
+  const all = rule("a/*", ["sensitive"]);
+  const rows: [string, ToolSettings, string[]][] = [
+    ["no declaration", tools(["a/ping"]), []],
+    ["all tools", tools(["*"], all), []],
+    ["a tool that is not sensitive", tools(["a/ping"], all, rule("a/ping", [])), ["a"]],
+    ["one of each", tools(["a/ping", "a/read"], all, rule("a/ping", [])), []],
+    ["none of its tools", tools(["b/*"], all), []],
+    ["a declaration for some tools", tools(["a/ping"], rule("a/r*", ["sensitive"])), []],
+  ];
+  for (const [name, settings, withheld] of rows) {
+    assert.deepEqual([...withheldResources([stdio("a"), stdio("b")], settings)], withheld, name);
+  }
+  const fs = [builtin("fs", { read: true })];
+  assert.equal(withheldResources(fs, tools(["*"], rule("fs/*", ["egress"]))).size, 0);
 });
 
 const part = fc.array(fc.constantFrom("a", "b", "*", "?", "a*"), { minLength: 1, maxLength: 4 })
