@@ -125,6 +125,7 @@ export class Driver {
     const event = this.#deps.record.admit({ ...body, at } as AgentEvent);
     narrateEvent(this.#deps.telemetry, event);
     const actions = step(this.#state, event);
+    if (event.type === "model.answered" || event.type === "summary.made") this.#progress.spent();
     for (const action of actions) {
       if (this.#over) return;
       this.#perform(action);

@@ -17,6 +17,7 @@ import type { BrokerPort } from "../ports/broker.ts";
 import { toHex, traceparent } from "../core/ids.ts";
 import { Artifacts } from "../record/artifacts.ts";
 import { openRecord, type RecordWriter } from "../record/append.ts";
+import { withheldResources } from "../supervisor/rule_of_two.ts";
 import { SelfToolHost } from "../selftools/host.ts";
 import type { Delivery } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
@@ -102,6 +103,7 @@ function composeDriver(
     clock,
     directory,
     resources: () => state.resources,
+    withheld: withheldResources(payload.servers, payload.tools),
     ledger: () => {
       record.flush();
       return ledgerText(files, record.path);

@@ -1,23 +1,42 @@
 /** The end of the agent's process group, and of what left it. */
 
-import { PROCESS_TABLE_WAIT_MS } from "../core/limits.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
 import { within } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { BrokerPorts } from "./ports.ts";
 
-/** Kills the group with SIGKILL, this process included; what left the group first. */
+/** How long looking at the process table may take, all looks together, before the group dies. */
+const TABLE_WAIT_MS = 1_400;
+
+/**
+ * Kills the group with SIGKILL, this process included; what left the group first. Whoever is found is
+ * stopped, and looked for again until nobody new is there, so that meanwhile nobody starts anybody.
+ */
 export async function endGroup(ports: BrokerPorts, groupId: number): Promise<void> {
-  const { process, clock } = ports;
-  let rows: ProcessRow[] = [];
-  await within(clock, PROCESS_TABLE_WAIT_MS, process.table().then((table) => rows = table));
-  for (const row of treeOfGroup(rows, groupId)) {
-    if (row.groupId !== groupId) process.signal(row.pid, "SIGKILL");
+  const { clock, process, self } = ports;
+  const endMs = clock.monotonicMs() + TABLE_WAIT_MS;
+  const found = new Map<number, ProcessRow>();
+  for (let more = true; more && clock.monotonicMs() < endMs;) {
+    let rows: ProcessRow[] = [];
+    const table = process.table().then((table) => rows = table);
+    await within(clock, endMs - clock.monotonicMs(), table);
+    more = false;
+    for (const row of treeOfGroup(rows, groupId)) {
+      if (row.pid === self.pid || found.has(row.pid)) continue;
+      found.set(row.pid, row);
+      more = process.signal(row.pid, "SIGSTOP") === "sent" || more;
+    }
+  }
+  for (const row of found.values()) {
+    if (row.groupId === groupId) continue;
+    process.signal(row.pid, "SIGKILL");
+    // With the group goes what was born in it since the table was read.
+    if (row.pid === row.groupId) process.signalGroup(row.pid, "SIGKILL");
   }
   process.signalGroup(groupId, "SIGKILL");
   // Without process groups nobody killed us yet.
-  ports.self.exit(1);
+  self.exit(1);
 }
 
 /** Kills what was seen of the group and below it, but for this process: all servers are closed. */
@@ -29,7 +48,10 @@ export function sweepGroup(
   const own = ports.self.pid;
   for (const row of treeOfGroup(seen, own)) {
     if (row.pid === own || !isAlive(row)) continue;
-    if (ports.process.signal(row.pid, "SIGKILL") === "sent" && row.groupId !== own) {
+    const answer = ports.process.signal(row.pid, "SIGKILL");
+    if (row.groupId === own) continue;
+    if (row.pid === row.groupId) ports.process.signalGroup(row.pid, "SIGKILL");
+    if (answer === "sent") {
       telemetry.emit("subagent.signal", {
         signal: "SIGKILL",
         child_pid: row.pid,

@@ -168,7 +168,9 @@ export class Servers {
         const { done, value } = await server.stdout.read();
         if (done) return;
         server.underWayBytes += value.length;
-        server.port.postMessage(value, [value.buffer as ArrayBuffer]);
+        // The buffer goes along whole: of a few bytes in a large one, the bytes alone do.
+        const bytes = value.length < value.buffer.byteLength / 2 ? value.slice() : value;
+        server.port.postMessage(bytes, [bytes.buffer as ArrayBuffer]);
         while (server.underWayBytes > PORT_WINDOW_BYTES && !server.gone) {
           await new Promise<void>((resolve) => server.resume = resolve);
         }

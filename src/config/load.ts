@@ -10,7 +10,7 @@ import { Layers } from "./layers.ts";
 import { readModel } from "./model.ts";
 import { INVOCATION, type Option } from "./option.ts";
 import { optionNamed, OPTIONS } from "./options.ts";
-import { formatProblem, type Problem } from "./problem.ts";
+import { formatProblem, maskProblem, type Problem } from "./problem.ts";
 import { type LoadInput, Reading } from "./reading.ts";
 import { hasReference, isCredentialName } from "./secrets.ts";
 import { readAllow, readServers } from "./servers.ts";
@@ -77,7 +77,8 @@ export async function loadSettings(input: LoadInput): Promise<Outcome<Settings, 
   checkTargets(reading);
   checkRunDirectory(reading, directories.runDirectory);
   checkOtlp(reading);
-  return layers.problems.length > 0 ? failed(distinct(layers.problems)) : success(settings);
+  const problems = distinct(layers.problems).map((each) => maskProblem(each, reading.vault));
+  return problems.length > 0 ? failed(problems) : success(settings);
 }
 
 /** The same line once: two routes may share a mistake and a place. */

@@ -521,3 +521,12 @@ Deno.test("loadSettings: only where it must be there is an instruction missed", 
     assert.equal((await load({ flags: {}, purpose })).problems.length, 1);
   }
 });
+
+Deno.test("loadSettings: a secret that is known is shown by no problem, wherever it stands", async () => {
+  const yaml = "model: { token: '${env:LLM}' }\nmcp_servers: { a: { command: s3cret-value, " +
+    "args: s3cret-value } }\nlimits: { max_steps: s3cret-value }\ns3cret-value: 1\n";
+  const { problems } = await load({ ...file(yaml), env: { LLM: "s3cret-value" } });
+  assert.equal(problems.length, 3);
+  assert.doesNotMatch(problems.join("\n"), /s3cret/);
+  assert.match(problems.join("\n"), /limits\.max_steps: "\*\*\*" is not a whole number/);
+});

@@ -1,6 +1,7 @@
 /** A user's mistake in the configuration: reported whole, never thrown. */
 
 import { PROBLEM_VALUE_CHARS_MAX } from "../core/config_limits.ts";
+import type { Vault } from "../core/secret.ts";
 import { clip } from "../core/text.ts";
 import type { FileFailure } from "../ports/files.ts";
 
@@ -31,6 +32,12 @@ export function showValue(value: unknown): string {
 export function formatProblem(each: Problem): string {
   const line = `${each.where}: ${each.message}${each.hint === "" ? "" : `; ${each.hint}`}`;
   return line.replace(/\s*\n\s*/g, " ");
+}
+
+/** The problem with every known secret gone: a value may hold one where none was looked for. */
+export function maskProblem({ where, value, message, hint }: Problem, vault: Vault): Problem {
+  const mask = (text: string) => vault.mask(text);
+  return { where: mask(where), value: mask(value), message: mask(message), hint: mask(hint) };
 }
 
 /** Why a file could not be read, in one clause; `path` as the user wrote it. */

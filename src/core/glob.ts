@@ -45,6 +45,35 @@ export function coversTools(outer: string, inner: string): boolean {
   return matches(outer, inner, true);
 }
 
+/** Whether two `server/tool` globs may match one and the same tool. */
+export function overlapTools(one: string, other: string): boolean {
+  const [server, tool] = splitGlob(one);
+  const [otherServer, otherTool] = splitGlob(other);
+  return overlap(server, otherServer) && overlap(tool, otherTool);
+}
+
+/** Place by place in the first: whether what stands before it can be what stands before each of the second. */
+function overlap(one: readonly Token[], other: readonly Token[]): boolean {
+  let reached = new Set([0]);
+  const pass = (at: number) => {
+    reached.add(at);
+    if (other[at] === RUN) pass(at + 1);
+  };
+  pass(0);
+  for (const token of one) {
+    const before = reached;
+    reached = new Set();
+    for (const at of before) {
+      if (token === RUN) { for (let to = at; to <= other.length; to++) pass(to); }
+      else if (other[at] === RUN) pass(at);
+      else if (at < other.length && (token === ONE || other[at] === ONE || token === other[at])) {
+        pass(at + 1);
+      }
+    }
+  }
+  return reached.has(other.length);
+}
+
 function grants(globs: readonly string[], hits: (glob: string) => boolean): boolean {
   let granted = false;
   for (const glob of globs) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { coversTools, grantsTool, grantsTools, matchesTool } from "./glob.ts";
+import { coversTools, grantsTool, grantsTools, matchesTool, overlapTools } from "./glob.ts";
 
 const part = fc.array(fc.constantFrom("a", "b", "*", "?", "**", "a*"), {
   minLength: 1,
@@ -64,4 +64,26 @@ Deno.test("coversTools, grantsTools: one way to write a glob covers another", ()
   assert.equal(grantsTools(["a/*", "!a/x*"], "a/*"), true, "some are left");
   assert.equal(grantsTools(["a/*", "!a/x*"], "a/xy*"), false);
   assert.equal(grantsTool(["a/*", "!a/x*"], "a/get/x"), true);
+});
+
+Deno.test("overlapTools: true exactly where two globs have a name in common", () => {
+  const rows: [string, string, boolean][] = [
+    ["*", "a/b", true],
+    ["a", "*/b", true],
+    ["a/b", "a/c", false],
+    ["a/b", "b/b", false],
+    ["a/?b", "a/a?", true],
+    ["a/??", "a/?", false],
+    ["a/a*b", "a/ab", true],
+    ["a/a*b*c", "a/*d*", true],
+    ["a/a*", "a/*?a", true],
+    ["a/a*", "a/b*", false],
+    ["a/*a", "a/*b", false],
+    ["a/?*", "a/", false],
+    ["a/*", "a/", true],
+  ];
+  for (const [one, other, overlap] of rows) {
+    assert.equal(overlapTools(one, other), overlap, `${one} and ${other}`);
+    assert.equal(overlapTools(other, one), overlap, `${other} and ${one}`);
+  }
 });

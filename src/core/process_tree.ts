@@ -5,6 +5,8 @@ export interface TreeRow {
   pid: number;
   parentPid: number;
   groupId: number;
+  /** The leader's pid; on systems that say something else, sessions are not followed. */
+  sessionId: number;
   /** As `ps` writes it: `Z` first for a zombie. */
   state: string;
 }
@@ -38,12 +40,29 @@ export function descendantsOf<Row extends TreeRow>(
   return found;
 }
 
-/** What belongs to a group and everything below it; the leader of the group included. */
-export function treeOfGroup<Row extends TreeRow>(rows: readonly Row[], groupId: number): Row[] {
-  const members = rows.filter((row) => row.groupId === groupId || row.pid === groupId);
-  const pids = new Set(members.map((row) => row.pid));
-  const below = descendantsOf(rows, [...pids]).filter((row) => !pids.has(row.pid));
-  return [...members, ...below];
+/**
+ * What belongs to a group, its leader included, what is known of it otherwise, everything below these,
+ * and whoever is in a session that one of them leads: nobody enters a session but by birth, so that
+ * also those belong to it whose parents are gone.
+ */
+export function treeOfGroup<Row extends TreeRow>(
+  rows: readonly Row[],
+  groupId: number,
+  known: ReadonlySet<number> = new Set(),
+): Row[] {
+  const found = new Map<number, Row>();
+  const sessions = new Set([groupId]);
+  let fresh = rows.filter((row) =>
+    row.groupId === groupId || row.pid === groupId || known.has(row.pid)
+  );
+  for (;;) {
+    for (const row of [...fresh, ...descendantsOf(rows, fresh.map((row) => row.pid))]) {
+      found.set(row.pid, row);
+      if (row.pid === row.sessionId) sessions.add(row.pid);
+    }
+    fresh = rows.filter((row) => sessions.has(row.sessionId) && !found.has(row.pid));
+    if (fresh.length === 0) return [...found.values()];
+  }
 }
 
 /** Members of a group whose parent is neither in the group nor its leader: left by the dead. */

@@ -18,6 +18,7 @@ import type {
   ToolsChange,
   ToolsPort,
 } from "../ports/tools.ts";
+import { withheldResources } from "../supervisor/rule_of_two.ts";
 import type { AgentIdentity, ServerSettings, ToolSettings } from "../wire/payload.ts";
 import { callMeta, callWithRetries } from "./call.ts";
 import { Catalogue, type Entry } from "./catalogue.ts";
@@ -60,6 +61,8 @@ const LIST_PASSES_MAX = 3;
 class ToolHost implements ToolsPort {
   readonly #deps: ToolHostDeps;
   readonly #catalogue: Catalogue;
+  /** Servers whose resources are not shown, and read only by name, for a declared check. */
+  readonly #withheld: ReadonlySet<string>;
   readonly #links: ServerLink[];
   /** By the glob of the rule: tools that share it share its rate. */
   readonly #rates = new Map<string, TokenBucket>();
@@ -71,6 +74,7 @@ class ToolHost implements ToolsPort {
   constructor(deps: ToolHostDeps) {
     this.#deps = deps;
     this.#catalogue = new Catalogue(deps.tools, deps.telemetry);
+    this.#withheld = withheldResources(deps.servers, deps.tools);
     let sdk: Promise<Sdk> | undefined;
     const linkDeps: LinkDeps = {
       ...deps,
@@ -199,11 +203,12 @@ class ToolHost implements ToolsPort {
 
   /** The server that lists a resource, or the only one that has any. */
   #ownerOf(uri: string): ServerLink | undefined {
-    const listing = this.#links.find((link) =>
+    const links = this.#links.filter((link) => !this.#withheld.has(link.name));
+    const listing = links.find((link) =>
       link.resources.some((resource) => !resource.template && resource.uri === uri)
     );
     if (listing !== undefined) return listing;
-    const having = this.#links.filter((link) =>
+    const having = links.filter((link) =>
       link.resources.some((resource) => !resource.template || sharesScheme(resource.uri, uri))
     );
     return having.length === 1 ? having[0] : undefined;
@@ -211,7 +216,8 @@ class ToolHost implements ToolsPort {
 
   #snapshot(): { tools: Tool[]; resources: Resource[] } {
     this.#refreshCatalogue();
-    const resources = this.#links.flatMap((link) => link.resources).slice(0, RESOURCES_MAX);
+    const resources = this.#links.filter((link) => !this.#withheld.has(link.name))
+      .flatMap((link) => link.resources).slice(0, RESOURCES_MAX);
     return { tools: this.#catalogue.tools, resources };
   }
 

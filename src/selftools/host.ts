@@ -1,7 +1,7 @@
 /** Executes the runtime's own tools: resources, artifacts, notes, subagents, subscriptions. */
 
 import type { JsonObject } from "../core/json.ts";
-import { type Outcome, success } from "../core/outcome.ts";
+import { success } from "../core/outcome.ts";
 import { NOTES_BYTES_MAX } from "../core/limits.ts";
 import { parseDurationMs } from "../core/units.ts";
 import { renderResource } from "../agent/catalogue.ts";
@@ -9,7 +9,7 @@ import type { Artifacts } from "../record/artifacts.ts";
 import type { BrokerPort } from "../ports/broker.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
-import type { Resource, ToolFailure, ToolResult, ToolsPort } from "../ports/tools.ts";
+import type { Resource, ToolsPort } from "../ports/tools.ts";
 import type { ChildEnd } from "../wire/control.ts";
 import { domainError, refuse, type SelfToolAnswer, text, wordsOf } from "./answer.ts";
 import { Children } from "./children.ts";
@@ -32,6 +32,8 @@ export interface SelfToolDeps {
   /** The agent's own directory; notes are `notes.md` in it. */
   directory: string;
   resources: () => readonly Resource[];
+  /** Servers whose resources are kept from this agent (the Rule of Two). */
+  withheld?: ReadonlySet<string>;
   /** Everything done so far, from the record: what `artifact_read {"id":"ledger"}` shows. */
   ledger: () => string;
 }
@@ -61,7 +63,7 @@ export class SelfToolHost {
       case "resource_list":
         return text(this.#listResources(args, showBytesMax));
       case "resource_read":
-        return { result: await this.#readResource(args, signal) };
+        return await this.#readResource(args, signal);
       case "artifact_read":
         return this.#readArtifact(args, showBytesMax);
       case "note_write":
@@ -122,13 +124,16 @@ export class SelfToolHost {
     return page.join("\n");
   }
 
-  /** Only what a server lists or its templates cover is read: a URI never opens a file here. */
-  async #readResource(
-    args: JsonObject,
-    signal: AbortSignal,
-  ): Promise<Outcome<ToolResult, ToolFailure>> {
+  /** A server is asked, the one that is named or else lists the URI: a URI never opens a file here. */
+  async #readResource(args: JsonObject, signal: AbortSignal): Promise<SelfToolAnswer> {
     const server = typeof args.server === "string" ? args.server : null;
-    return await this.#deps.tools.readResource(server, String(args.uri), signal);
+    if (server !== null && this.#deps.withheld?.has(server)) {
+      return refuse(
+        `the resources of ${server} are not granted: they have legs of the Rule of Two that no tool ` +
+          "granted of it has",
+      );
+    }
+    return { result: await this.#deps.tools.readResource(server, String(args.uri), signal) };
   }
 
   #readArtifact(args: JsonObject, showBytesMax: number): SelfToolAnswer {

@@ -46,6 +46,9 @@ export interface AgentEvents {
   ): void;
 }
 
+/** All looks at the process table of a stopped group: nobody does harm meanwhile, and a busy machine is slow. */
+const FROZEN_WAIT_MS = 700;
+
 /** An agent from spawn to reaping. Its end comes once, through `ended`, which never rejects. */
 export class Agent {
   readonly ended: Promise<AgentResult>;
@@ -212,7 +215,7 @@ export class Agent {
   async #signal(signal: "SIGTERM" | "SIGKILL", why: Why | null): Promise<void> {
     const pid = this.pid!;
     // What is below the group but not in it is only found while its parents live.
-    await this.#look();
+    await (signal === "SIGKILL" ? this.#lookFrozen(pid) : this.#look(PROCESS_TABLE_WAIT_MS));
     const answer = this.#deps.process.signalGroup(pid, signal);
     this.#deps.telemetry.emit("subagent.signal", {
       ...this.#who(),
@@ -231,7 +234,7 @@ export class Agent {
     const clean = this.#state.tag === "reaped" && this.#state.exit.code === 0;
     if (this.pid !== null) {
       // A clean exit swept its own group; any other may have left whatever it had started.
-      if (!clean) await this.#look();
+      if (!clean) await this.#lookFrozen(this.pid);
       this.#deps.process.signalGroup(this.pid, "SIGKILL");
       this.#strays.kill();
     }
@@ -259,10 +262,21 @@ export class Agent {
     return { child_path: this.#payload?.identity.path ?? "0", child_pid: this.pid };
   }
 
-  async #look(): Promise<void> {
+  /** Who is to be killed starts nobody else while it is read who has left the group. */
+  async #lookFrozen(pid: number): Promise<void> {
+    const { process, clock } = this.#deps;
+    const endMs = clock.monotonicMs() + FROZEN_WAIT_MS;
+    process.signalGroup(pid, "SIGSTOP");
+    // Who has left starts others as well, until he is stopped too.
+    do await this.#look(Math.max(0, endMs - clock.monotonicMs())); while (
+      this.#strays.freeze() && clock.monotonicMs() < endMs
+    );
+  }
+
+  async #look(waitMs: number): Promise<void> {
     const { process, clock } = this.#deps;
     let rows: ProcessRow[] = [];
-    await within(clock, PROCESS_TABLE_WAIT_MS, process.table().then((table) => rows = table));
+    await within(clock, waitMs, process.table().then((table) => rows = table));
     this.#strays.see(rows.filter(isAlive), this.pid!);
   }
 }

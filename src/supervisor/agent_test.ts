@@ -57,6 +57,20 @@ const rows: Row[] = [
     events: ["subagent.signal", "subagent.signal"],
   },
   {
+    script: "leave_often",
+    does: "kill",
+    status: "cancelled",
+    reason: /sigterm/,
+    events: ["subagent.signal", "subagent.signal"],
+  },
+  {
+    script: "leave_deeper",
+    does: "kill",
+    status: "cancelled",
+    reason: /sigterm/,
+    events: ["subagent.signal", "subagent.signal"],
+  },
+  {
     script: "spin",
     plan: { deadlineMs: soonMs },
     status: "deadline",
@@ -208,11 +222,11 @@ async function untilRunning(pid: number, script: string, directory: string): Pro
   for (;;) {
     const rows = await systemProcess.table();
     if (
-      script === "leave_group" &&
+      script.startsWith("leave_") &&
       rows.some((row) => row.command.includes(stray) && row.sessionId !== pid)
     ) return;
     if (
-      script !== "leave_group" &&
+      !script.startsWith("leave_") &&
       rows.some((row) => row.pid === pid && row.command.includes(script))
     ) return;
   }

@@ -6,6 +6,7 @@ import {
   RESULT_REASON_CHARS_MAX,
   SEED_BYTES_MAX,
   SEEDS_MAX,
+  TOOL_SCHEMA_BYTES_MAX,
 } from "../core/limits.ts";
 import type { JsonObject } from "../core/json.ts";
 import { failedResult } from "../wire/result.ts";
@@ -90,6 +91,23 @@ const orders: [string, JsonObject, RegExp | null][] = [
     "one seed too many",
     { objective, seed: Array(SEEDS_MAX + 1).fill({ label: "a", text: "b" }) },
     /at most 16 slices/,
+  ],
+  ["a schema", { objective, output_schema: { type: "object", required: ["a"] } }, null],
+  ["a schema of no type", { objective, output_schema: { type: "word" } }, /#\/type .*word/],
+  [
+    "a schema that leads elsewhere",
+    { objective, output_schema: { $ref: "https://other.example/schema" } },
+    /output_schema is no JSON Schema: #\/\$ref .*leads nowhere/,
+  ],
+  [
+    "a schema at the bound",
+    { objective, output_schema: { title: "x".repeat(TOOL_SCHEMA_BYTES_MAX - 12) } },
+    null,
+  ],
+  [
+    "a schema over the bound",
+    { objective, output_schema: { title: "x".repeat(TOOL_SCHEMA_BYTES_MAX - 11) } },
+    /65537 bytes, at most 65536/,
   ],
   ["a seed that says nothing", { objective, seed: [{ label: "a" }] }, /needs text or a resource/],
   ["a seed over the bound", {

@@ -3,6 +3,7 @@
 import { MEMORY_INTERVAL_MS } from "../core/limits.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
 import type { ProcessPort, ProcessRow } from "../ports/process.ts";
+import type { Progress } from "../wire/control.ts";
 
 /** Shares of the bound that need no hurry, and that count as unchanged. */
 const SMALL_SHARE = 0.25;
@@ -17,14 +18,27 @@ export interface MemoryWatch {
   stop: Cancel;
 }
 
+/** What one look at the table showed. */
+export interface Sight {
+  /** The largest share that an agent has of its bound. */
+  share: number;
+  /** Programs of an agent are at work: they may want memory at any moment. */
+  busy: boolean;
+}
+
+/** Whether what an agent said last means that tools or checks of it are at work. */
+export function runsPrograms(progress: Progress | null): boolean {
+  return progress?.doing === "tools" || progress?.doing === "verifying";
+}
+
 /**
- * Shows the table to `observe`, which answers with the largest share that an agent has of its
- * bound: the nearer one is to it, the sooner the next look; while it is small and stays the same,
- * the looks become rarer until somebody stirs, since an idle daemon must cost next to nothing.
+ * Shows the table to `observe`: the nearer an agent is to its bound, the sooner the next look; while
+ * the share is small and stays the same and nobody is busy, the looks become rarer until somebody
+ * stirs, since an idle daemon must cost next to nothing.
  */
 export function watchMemory(
   ports: { clock: ClockPort; process: ProcessPort },
-  observe: (rows: readonly ProcessRow[]) => number,
+  observe: (rows: readonly ProcessRow[]) => Sight,
 ): MemoryWatch {
   const { clock, process } = ports;
   let stopped = false;
@@ -43,8 +57,8 @@ export function watchMemory(
     void process.table().then((rows) => {
       looking = false;
       if (stopped) return;
-      const share = observe(rows);
-      const still = share < SMALL_SHARE && Math.abs(share - before) < SAME_SHARE;
+      const { share, busy } = observe(rows);
+      const still = !busy && share < SMALL_SHARE && Math.abs(share - before) < SAME_SHARE;
       quiet = still ? Math.min(quiet + 1, QUIET_DOUBLINGS_MAX) : 0;
       before = share;
       lookIn(share > 0.5 ? MEMORY_INTERVAL_MS / 8 : MEMORY_INTERVAL_MS * 2 * 2 ** quiet);

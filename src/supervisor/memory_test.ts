@@ -12,7 +12,7 @@ Deno.test("watchMemory: looks sooner at what is near its bound, and stops when t
   const process = { ...systemProcess, table: () => Promise.resolve([]) };
   const watch = watchMemory({ clock, process }, () => {
     queueMicrotask(looked.resolve);
-    return shares[looks++] ?? 0;
+    return { share: shares[looks++] ?? 0, busy: false };
   });
   const afterMs = async (ms: number): Promise<number> => {
     clock.advance(ms - 1);
@@ -33,12 +33,13 @@ Deno.test("watchMemory: looks sooner at what is near its bound, and stops when t
 Deno.test("watchMemory: what stays small is looked at more rarely, until somebody is at work", async () => {
   const clock = new ManualClock();
   let looks = 0;
+  let busy = false;
   let looked = Promise.withResolvers<void>();
   const process = { ...systemProcess, table: () => Promise.resolve([]) };
   const watch = watchMemory({ clock, process }, () => {
     looks++;
     queueMicrotask(looked.resolve);
-    return 0.1;
+    return { share: 0.1, busy };
   });
   const advance = async (ms: number): Promise<number> => {
     const before = looks;
@@ -60,6 +61,13 @@ Deno.test("watchMemory: what stays small is looked at more rarely, until somebod
   assert.equal(await advance(MEMORY_INTERVAL_MS * 4 - 10), 0);
   watch.stir();
   assert.equal(await advance(10), 1);
+  // Programs at work may want memory at any moment, however long they have not.
+  busy = true;
+  assert.equal(await advance(MEMORY_INTERVAL_MS * 16), 1);
+  for (let count = 0; count < 5; count++) {
+    assert.equal(await advance(MEMORY_INTERVAL_MS * 2 - 1), 0);
+    assert.equal(await advance(1), 1);
+  }
   watch.stop();
   watch.stir();
   assert.equal(clock.pending, 0);

@@ -1,9 +1,15 @@
 /** What a parent orders of a child, read from a request whose every word may be a lie. */
 
+import { findSchemaFaults } from "../config/json_schema.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { OBJECTIVE_CHARS_MAX, SEED_BYTES_MAX, SEEDS_MAX } from "../core/limits.ts";
+import {
+  OBJECTIVE_CHARS_MAX,
+  SEED_BYTES_MAX,
+  SEEDS_MAX,
+  TOOL_SCHEMA_BYTES_MAX,
+} from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
-import { byteLength, toWellFormed } from "../core/text.ts";
+import { byteLength, clip, toWellFormed } from "../core/text.ts";
 import { parseDurationMs } from "../core/units.ts";
 import type { Seed } from "../wire/payload.ts";
 import type { Disposition } from "./fleet.ts";
@@ -32,9 +38,8 @@ export function parseOrder(args: JsonObject): Outcome<Order, string> {
   if (typeof objective !== "string" || objective.trim() === "") {
     return failed("an objective is required: what the subagent must achieve, complete in itself");
   }
-  if (output_schema !== undefined && !isObject(output_schema)) {
-    return failed("output_schema must be a JSON Schema object");
-  }
+  const schema = readSchema(output_schema);
+  if (!schema.ok) return schema;
   if (tools !== undefined && !isGlobs(tools)) {
     return failed(`tools must be at most ${TOOLS_MAX} server/tool globs`);
   }
@@ -50,12 +55,27 @@ export function parseOrder(args: JsonObject): Outcome<Order, string> {
   if (!instruction.ok) return instruction;
   return success({
     instruction: instruction.value,
-    outputSchema: output_schema ?? null,
+    outputSchema: schema.value,
     seeds: seeds.value,
     tools: tools ?? null,
     ...limits.value,
     disposition: wanted as Disposition,
   });
+}
+
+/** A schema that no answer could ever satisfy would cost a whole agent to find out. */
+function readSchema(value: Json | undefined): Outcome<JsonObject | null, string> {
+  if (value === undefined) return success(null);
+  if (!isObject(value)) return failed("output_schema must be a JSON Schema object");
+  const bytes = byteLength(JSON.stringify(value));
+  if (bytes > TOOL_SCHEMA_BYTES_MAX) {
+    return failed(`output_schema is ${bytes} bytes, at most ${TOOL_SCHEMA_BYTES_MAX}`);
+  }
+  const [fault] = findSchemaFaults(value);
+  if (fault === undefined) return success(value);
+  return failed(
+    `output_schema is no JSON Schema: ${clip(`${fault.pointer} ${fault.message}`, 300)}`,
+  );
 }
 
 /** The instruction: the objective, then labelled what the parent said beside it. */

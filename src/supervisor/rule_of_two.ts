@@ -4,7 +4,7 @@
  * alone, before anything starts: what a server says of itself takes no leg away.
  */
 
-import { coversTools, grantsTools } from "../core/glob.ts";
+import { coversTools, grantsTools, overlapTools } from "../core/glob.ts";
 import type { SecretText } from "../core/secret.ts";
 import type {
   BuiltinServer,
@@ -90,7 +90,83 @@ function legsOfServer(server: ServerSettings, tools: ToolSettings): LegSource[] 
     else if (server.kind === "builtin") sources.push(...legsOfBuiltin(server, pattern));
     else sources.push(assumed(server, pattern));
   }
-  return sources;
+  return [...sources, ...legsBetween(server, tools)];
+}
+
+/**
+ * What a rule brings of which only a part is granted, by a grant or by another rule, where no glob names
+ * that part: it counts whole.
+ */
+function legsBetween(server: ServerSettings, tools: ToolSettings): LegSource[] {
+  const every = `${server.name}/*`;
+  const removals = tools.grant.filter((glob) => glob.startsWith("!"));
+  const grants = tools.grant.filter((glob) => !glob.startsWith("!") && overlapTools(glob, every));
+  const rules = tools.rules.filter((rule) => overlapTools(rule.glob, every));
+  const isPartial = ({ glob }: ToolRule) =>
+    grants.some((grant) => overlapTools(grant, glob) && !isNamed(grant, glob));
+  const isRefused = ({ glob }: ToolRule) => first(rulesFor(rules, glob), "grant") === false;
+  // A longer one with legs of its own does not bring those of the rule that it makes an exception of.
+  const hasException = ({ glob }: ToolRule) =>
+    rules.some((rule) =>
+      rule.grant === true && overlapTools(rule.glob, glob) &&
+      (rule.legs === null || rule.glob.length <= glob.length) &&
+      grants.some((grant) => [rule.glob, glob].every((each) => overlapTools(grant, each)))
+    );
+  return rules.filter((rule) =>
+    !removals.some((removal) => coversTools(removal.slice(1), rule.glob)) &&
+    (isRefused(rule) ? hasException(rule) : isPartial(rule))
+  ).flatMap(({ glob }) => {
+    const legs = first(rulesFor(rules, glob), "legs");
+    if (legs !== null) return [{ tool: glob, legs, why: "declared" }];
+    return server.kind === "builtin" ? legsOfBuiltin(server, glob) : [assumed(server, glob)];
+  });
+}
+
+/** Whether one of two globs, or one between them, is the whole of what they have in common. */
+function isNamed(grant: string, rule: string): boolean {
+  if (coversTools(grant, rule) || coversTools(rule, grant)) return true;
+  const [one, two] = [toolOf(grant), toolOf(rule)];
+  const common = meet(one, two);
+  if (common === null || !isCommon(one, two, common)) return false;
+  // Of `send_*` and `*_all`, `send_*_all` is not all: there is `send_all`, too.
+  const ends = /^([^*?]+)\*([^*?]+)$/.exec(common);
+  if (ends === null) return false;
+  const [, start, end] = ends as unknown as [string, string, string];
+  for (let shared = 1; shared <= end.length; shared++) {
+    const name = start + end.slice(shared);
+    if (start.endsWith(end.slice(0, shared)) && isCommon(one, two, name)) return false;
+  }
+  return true;
+}
+
+/** The tools' part of a glob. */
+function toolOf(glob: string): string {
+  const slash = glob.indexOf("/");
+  return slash === -1 ? "*" : glob.slice(slash + 1);
+}
+
+function isCommon(one: string, two: string, common: string): boolean {
+  return [one, two].every((part) => coversTools(`x/${part}`, `x/${common}`));
+}
+
+/**
+ * Servers whose resources are kept from an agent although it has tools of theirs: what is declared for
+ * all of a server's tools holds for its resources, too, and with a leg that none of the tools granted
+ * has, they would bring in by the side door what no verdict has seen.
+ */
+export function withheldResources(
+  servers: readonly ServerSettings[],
+  tools: ToolSettings,
+): Set<string> {
+  const withheld = new Set<string>();
+  for (const server of grantedServers(servers, tools)) {
+    if (server.kind === "builtin") continue;
+    const legs = first(rulesFor(tools.rules, `${server.name}/*`), "legs") ?? [];
+    const sources = legsOfServer(server, tools);
+    const isNew = (leg: Leg) => !sources.some((source) => source.legs.includes(leg));
+    if (legs.some(isNew)) withheld.add(server.name);
+  }
+  return withheld;
 }
 
 /**
@@ -104,9 +180,7 @@ function patternsOf(server: string, tools: ToolSettings): string[] {
   for (const grant of grants) {
     for (const rule of rules) {
       const common = meet(grant, rule);
-      if (common === null || parts.has(common)) continue;
-      const isCommon = [grant, rule].every((part) => coversTools(`x/${part}`, `x/${common}`));
-      if (isCommon) parts.add(common);
+      if (common !== null && isCommon(grant, rule, common)) parts.add(common);
     }
   }
   return [...parts].map((part) => `${server}/${part}`);
@@ -132,11 +206,13 @@ function meet(one: string, two: string): string | null {
   return [longer(a[0]!, b[0]!), ...middles, longer(a.at(-1)!, b.at(-1)!)].join("*");
 }
 
-/** The rules that match every tool of a pattern, the longest glob first. */
+/**
+ * The rules that match every tool of a pattern, the longest glob first; of equal lengths the later one, as
+ * where tools are called (src/mcp/rules.ts).
+ */
 function rulesFor(rules: readonly ToolRule[], pattern: string): ToolRule[] {
-  return rules.filter((rule) => coversTools(rule.glob, pattern)).sort((a, b) =>
-    b.glob.length - a.glob.length
-  );
+  return rules.filter((rule) => coversTools(rule.glob, pattern)).reverse()
+    .sort((a, b) => b.glob.length - a.glob.length);
 }
 
 /** Key by key, the longest match that says something. */

@@ -10,8 +10,15 @@ import type {
   ToolRule,
   ToolSettings,
 } from "../wire/payload.ts";
+import { Rules } from "../mcp/rules.ts";
 import { NO_PERMISSIONS } from "../wire/permissions.ts";
-import { explainTrifecta, grantedServers, judgeGrant, narrowGrant } from "./rule_of_two.ts";
+import {
+  explainTrifecta,
+  grantedServers,
+  judgeGrant,
+  narrowGrant,
+  withheldResources,
+} from "./rule_of_two.ts";
 
 const stdio = (name: string, env: StdioServer["env"] = {}): StdioServer => ({
   kind: "stdio",
@@ -175,6 +182,54 @@ const rows: [string, ServerSettings[], ToolSettings, string][] = [
     "use",
   ],
   [
+    "a part of a rule that no glob names",
+    [stdio("a")],
+    tools(["a/g?*"], rule("a/*et", ["sensitive"]), rule("a/?e*", ["untrusted_input", "egress"])),
+    "use",
+  ],
+  [
+    "a rule that shares no name with the grant",
+    [stdio("a")],
+    tools(["a/g?"], rule("a/*", ["sensitive"]), rule("a/?", ["egress"]), rule("a/h?", ["egress"])),
+    "s",
+  ],
+  [
+    "what is left of a grant and a rule when what stands between them is removed",
+    [stdio("a")],
+    tools(["a/send_*", "!a/send_*_all"], rule("a/*_all", ["sensitive"]), rule("a/*", [])),
+    "s",
+  ],
+  [
+    "an exception to a rule that refuses, of a server that is granted, and of one that is not",
+    [stdio("a"), stdio("b")],
+    tools(
+      ["a"],
+      rule("a/*", ["sensitive"], false),
+      rule("a/st?tus", null, true),
+      rule("b/*", ["untrusted_input"], false),
+      rule("b/status", null, true),
+    ),
+    "s",
+  ],
+  [
+    "an exception with legs of its own",
+    [stdio("a")],
+    tools(["a"], rule("a/*", ["untrusted_input"], false), rule("a/status", ["egress"], true)),
+    "e",
+  ],
+  [
+    "of two globs of one length the later one grants, as where tools are called",
+    [stdio("a")],
+    tools(["*"], rule("a/x*", [], false), rule("a/*x", ["sensitive"], true), rule("a/*", [])),
+    "s",
+  ],
+  [
+    "and the earlier one does not",
+    [stdio("a")],
+    tools(["a/xx"], rule("a/*x", ["sensitive"], true), rule("a/x*", [], false)),
+    "",
+  ],
+  [
     "the split: the reader",
     [stdio("web"), stdio("mail")],
     tools(["web/*"], rule("web/*", ["untrusted_input"]), rule("mail/*", ["sensitive", "egress"])),
@@ -246,6 +301,23 @@ Deno.test("grantedServers: a child starts only the servers whose tools it has", 
   assert.deepEqual(names([]), []);
 });
 
+Deno.test("withheldResources: those that are declared to be more than the tools granted", () => {
+  const all = rule("a/*", ["sensitive"]);
+  const rows: [string, ToolSettings, string[]][] = [
+    ["no declaration", tools(["a/ping"]), []],
+    ["all tools", tools(["*"], all), []],
+    ["a tool that is not sensitive", tools(["a/ping"], all, rule("a/ping", [])), ["a"]],
+    ["one of each", tools(["a/ping", "a/read"], all, rule("a/ping", [])), []],
+    ["none of its tools", tools(["b/*"], all), []],
+    ["a declaration for some tools", tools(["a/ping"], rule("a/r*", ["sensitive"])), []],
+  ];
+  for (const [name, settings, withheld] of rows) {
+    assert.deepEqual([...withheldResources([stdio("a"), stdio("b")], settings)], withheld, name);
+  }
+  const fs = [builtin("fs", { read: true })];
+  assert.equal(withheldResources(fs, tools(["*"], rule("fs/*", ["egress"]))).size, 0);
+});
+
 const part = fc.array(fc.constantFrom("a", "b", "*", "?", "a*"), { minLength: 1, maxLength: 4 })
   .map((pieces) => pieces.join(""));
 const glob = fc.tuple(part, fc.constantFrom("", "/", "/"), part)
@@ -276,20 +348,26 @@ Deno.test("narrowGrant: no name is granted to a child that its parent does not h
 });
 
 Deno.test("judgeGrant: whatever a server calls its tools, their legs are among those judged", () => {
-  // Globs as people write them: an end, a beginning, or both.
-  const simple = fc.tuple(fc.constantFrom("", "a", "ab", "b"), fc.constantFrom("", "a", "bc", "c"))
-    .map(([start, end]) => `a/${start}*${end}`);
-  const legs = fc.subarray<Leg>(["untrusted_input", "sensitive", "egress"]);
-  const rules = fc.array(fc.tuple(simple, legs), { maxLength: 3 });
+  // Globs as people write them, with an end, a beginning, or both; and any others.
+  const simple = fc.oneof(
+    fc.tuple(fc.constantFrom("", "a", "ab", "b"), fc.constantFrom("", "a", "bc", "c"))
+      .map(([start, end]) => `a/${start}*${end}`),
+    part.map((tool) => `a/${tool}`),
+  );
+  const legs = fc.option(fc.subarray<Leg>(["untrusted_input", "sensitive", "egress"]));
+  const granted = fc.constantFrom(null, null, true, false);
+  const rules = fc.array(fc.tuple(simple, legs, granted), { maxLength: 3 });
   fc.assert(
     fc.property(fc.array(simple, { maxLength: 2 }), rules, text, (grant, declared, name) => {
-      const settings = tools(grant, ...declared.map(([glob, legs]) => rule(glob, legs)));
-      if (!grantsTool(grant, `a/${name}`)) return;
+      const settings = tools(grant, ...declared.map((parts) => rule(...parts)));
+      if (!new Rules(settings).resolve(`a/${name}`).granted) return;
       const { by } = judgeGrant([stdio("a")], settings);
-      const own = settings.rules.filter(({ glob }) => matchesTool(glob, `a/${name}`))
-        .sort((x, y) => y.glob.length - x.glob.length)[0]?.legs ?? ["untrusted_input", "egress"];
+      const matching = settings.rules.filter(({ glob }) => matchesTool(glob, `a/${name}`))
+        .reverse().sort((x, y) => y.glob.length - x.glob.length);
+      const own = matching.find((each) => each.legs !== null)?.legs ??
+        ["untrusted_input", "egress"];
       for (const leg of own) assert.ok(by[leg].length > 0, `${leg} of ${name}`);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 5_000 },
   );
 });

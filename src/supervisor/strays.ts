@@ -12,6 +12,7 @@ export class Strays {
   readonly #process: ProcessPort;
   readonly #telemetry: TelemetryPort;
   readonly #seen = new Map<number, ProcessRow>();
+  readonly #frozen = new Set<number>();
 
   constructor(process: ProcessPort, telemetry: TelemetryPort) {
     this.#process = process;
@@ -23,19 +24,32 @@ export class Strays {
     if (rows.length === 0) return;
     const byPid = new Map(rows.map((row) => [row.pid, row]));
     for (const [pid, row] of this.#seen) {
-      // Gone, or its id is another's by now.
       const now = byPid.get(pid);
-      if (now?.sessionId !== row.sessionId || now.command !== row.command) this.#seen.delete(pid);
+      if (now === undefined || isAnother(row, now)) this.#seen.delete(pid);
     }
-    for (const row of treeOfGroup(rows, groupId)) {
+    for (const row of treeOfGroup(rows, groupId, new Set(this.#seen.keys()))) {
       if (row.groupId !== groupId && this.#seen.size < STRAYS_MAX) this.#seen.set(row.pid, row);
     }
+  }
+
+  /** Stops whoever is seen and runs, so that nobody is started meanwhile; whether anybody did. */
+  freeze(): boolean {
+    let any = false;
+    for (const { pid } of this.#seen.values()) {
+      if (this.#frozen.has(pid)) continue;
+      this.#frozen.add(pid);
+      any = this.#process.signal(pid, "SIGSTOP") === "sent" || any;
+    }
+    return any;
   }
 
   /** SIGKILL to each that was seen last. */
   kill(): void {
     for (const row of this.#seen.values()) {
-      if (this.#process.signal(row.pid, "SIGKILL") !== "sent") continue;
+      const answer = this.#process.signal(row.pid, "SIGKILL");
+      // With the group goes what was born in it since the table was read.
+      if (row.pid === row.groupId) this.#process.signalGroup(row.pid, "SIGKILL");
+      if (answer !== "sent") continue;
       this.#telemetry.emit("subagent.signal", {
         signal: "SIGKILL",
         child_pid: row.pid,
@@ -44,5 +58,15 @@ export class Strays {
       }, "warn");
     }
     this.#seen.clear();
+    this.#frozen.clear();
   }
+}
+
+/**
+ * Whether an id is another process's by now. Its session tells, since no id of a process, a group or a
+ * session that is in use is given away; only of who leads its session, a new one may do the same.
+ */
+function isAnother(before: ProcessRow, now: ProcessRow): boolean {
+  if (now.sessionId !== before.sessionId) return true;
+  return now.pid === now.sessionId && now.command !== before.command;
 }

@@ -37,7 +37,7 @@ import { judgeOrder, type OrderRefusal } from "./judgement.ts";
 import { planLadder } from "./ladder.ts";
 import { serveSubscription, type TreeListener } from "./listener.ts";
 import { type ChildFacts, listChildren } from "./listing.ts";
-import { type MemoryWatch, watchMemory } from "./memory.ts";
+import { type MemoryWatch, runsPrograms, type Sight, watchMemory } from "./memory.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { largestCall, secretsFor } from "./payload.ts";
 
@@ -177,9 +177,13 @@ export class Tree {
 
   /** Silence is legal while subagents work, while nothing was delivered, and for a watcher. */
   #excuse(path: string): void {
+    this.#agents.get(path)?.excuse(this.#isWaiting(path));
+  }
+
+  #isWaiting(path: string): boolean {
     const { start } = this.#payloads.get(path)!;
     const idle = start.kind === "watch" || (start.kind === "warm" && this.#deliveries.size === 0);
-    this.#agents.get(path)?.excuse(idle || this.#fleet.nodes.get(path)!.children > 0);
+    return idle || this.#fleet.nodes.get(path)!.children > 0;
   }
 
   #hear(
@@ -382,14 +386,15 @@ export class Tree {
     this.#settled.resolve({ ...root, reason });
   }
 
-  /** Shows a process table to every agent alive; the largest share that one has of its bound. */
-  #observe(rows: readonly ProcessRow[]): number {
-    let share = 0;
+  /** Shows a process table to every agent alive. */
+  #observe(rows: readonly ProcessRow[]): Sight {
+    const sight = { share: 0, busy: false };
     for (const [path, agent] of this.#agents) {
       if (this.#fleet.nodes.get(path)!.over) continue;
       const bytesMax = this.#payloads.get(path)!.limits.memoryBytesMax;
-      share = Math.max(share, agent.observe(rows, bytesMax) / bytesMax);
+      sight.share = Math.max(sight.share, agent.observe(rows, bytesMax) / bytesMax);
+      sight.busy ||= runsPrograms(agent.progress) && !this.#isWaiting(path);
     }
-    return share;
+    return sight;
   }
 }

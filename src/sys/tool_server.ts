@@ -1,5 +1,6 @@
 /** What the main thread of a built-in tool server needs of the system. */
 
+import { systemClock } from "./clock.ts";
 import { systemProcess } from "./process.ts";
 import { systemSelf } from "./self.ts";
 import { systemTree } from "./tree.ts";
@@ -15,6 +16,7 @@ export function systemToolServerPorts(mainUrl: string) {
     },
     worker: systemWorkers(new URL(entry, mainUrl)),
     process: systemProcess,
+    clock: systemClock,
     environment: () => Deno.env.toObject(),
     realPath: (path: string): string | undefined => {
       const real = systemTree.realPath(path);

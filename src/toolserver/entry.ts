@@ -1,5 +1,6 @@
 /** `agentd mcp fs|http|exec [--allow-…]`: the main thread of a built-in tool server. */
 
+import type { ClockPort } from "../ports/clock.ts";
 import type { ProcessPort } from "../ports/process.ts";
 import type { SelfPort } from "../ports/self.ts";
 import type { WorkerHandle, WorkerPort, WorkerSpec } from "../ports/worker.ts";
@@ -31,6 +32,7 @@ export interface ToolServerPorts {
   revokeRun(): Promise<void>;
   worker: WorkerPort;
   process: ProcessPort;
+  clock: ClockPort;
   /** The whole environment, which has to be permitted. */
   environment(): Record<string, string>;
   /** Undefined where a path does not exist or may not be read. */
@@ -134,7 +136,7 @@ export async function runToolServer(
 }
 
 async function serve(request: ToolServerRequest, ports: ToolServerPorts): Promise<number> {
-  const keeper = request.kind === "exec" ? new GroupKeeper(ports.process) : null;
+  const keeper = request.kind === "exec" ? new GroupKeeper(ports.process, ports.clock) : null;
   const code = await new Promise<number>((resolve) => {
     const fail = (message: string) => {
       ports.say(`agentd mcp ${request.kind}: ${message}`);
@@ -156,7 +158,7 @@ async function serve(request: ToolServerRequest, ports: ToolServerPorts): Promis
           );
           break;
         case "signal_group":
-          keeper?.signal(message.groupId, message.signal);
+          void keeper?.signal(message.groupId, message.signal);
           break;
         case "done":
           resolve(0);

@@ -1,9 +1,11 @@
 /**
  * The process groups of exec's commands, kept by the main thread: it may send signals, which in Deno
- * takes permission to run anything, and starts nothing but the guard.
+ * takes permission to run anything, and starts nothing but the guard and `ps`.
  */
 
-import type { ChildProcess, ProcessPort } from "../ports/process.ts";
+import { treeOfGroup } from "../core/process_tree.ts";
+import type { ClockPort } from "../ports/clock.ts";
+import type { ChildProcess, ProcessPort, ProcessRow } from "../ports/process.ts";
 import type { GroupSignal } from "./messages.ts";
 
 /**
@@ -27,20 +29,26 @@ const GUARD = [
 
 const encoder = new TextEncoder();
 
+/** How long the process table may take before a signal goes out without it. */
+const TABLE_WAIT_MS = 300;
+
 /** Guards of one server: somebody who kills them again and again wins. */
 const GUARDS_MAX = 5;
 
 /** Signals groups, and sees to it that none outlives this process. */
 export class GroupKeeper {
   readonly #process: ProcessPort;
-  readonly #groups = new Set<number>();
+  readonly #clock: ClockPort;
+  /** Each with the processes that were seen to descend from it and to have left it. */
+  readonly #groups = new Map<number, Set<number>>();
   #guard: WritableStreamDefaultWriter<Uint8Array> | null = null;
   #hasGuard: boolean;
   #guardsLeft = GUARDS_MAX;
   #guardGone: Promise<void> = Promise.resolve();
 
-  constructor(process: ProcessPort) {
+  constructor(process: ProcessPort, clock: ClockPort) {
     this.#process = process;
+    this.#clock = clock;
     this.#hasGuard = this.#startGuard();
   }
 
@@ -53,33 +61,59 @@ export class GroupKeeper {
   }
 
   started(groupId: number): void {
-    this.#groups.add(groupId);
+    this.#groups.set(groupId, new Set());
     this.#tell(`+${groupId}\n`);
   }
 
   ended(groupId: number): void {
-    if (!this.#groups.delete(groupId)) return;
+    const strays = this.#groups.get(groupId);
+    if (strays === undefined) return;
+    this.#groups.delete(groupId);
     // The program itself is gone; without a group its id may be somebody else's by now.
     if (this.#hasGuard) this.#process.signalGroup(groupId, "SIGKILL");
+    for (const pid of strays) this.#process.signal(pid, "SIGKILL");
     this.#tell(`-${groupId}\n`);
   }
 
-  /** Sends a signal to a group that was started here and has not ended. */
-  signal(groupId: number, signal: GroupSignal): void {
+  /**
+   * Sends a signal to a group that was started here and has not ended. What left the group is only
+   * found while its parents live, so that the process table is read first.
+   */
+  async signal(groupId: number, signal: GroupSignal): Promise<void> {
     if (!this.#groups.has(groupId)) return;
-    if (this.#hasGuard) this.#process.signalGroup(groupId, signal);
-    else this.#process.signal(groupId, signal);
+    if (!this.#hasGuard) {
+      this.#process.signal(groupId, signal);
+      return;
+    }
+    const strays = await this.#findStrays(groupId);
+    const known = this.#groups.get(groupId);
+    if (known === undefined) {
+      // It ended meanwhile, and nobody else will look after these.
+      for (const pid of strays) this.#process.signal(pid, "SIGKILL");
+      return;
+    }
+    for (const pid of strays) known.add(pid);
+    this.#process.signalGroup(groupId, signal);
   }
 
   /** Kills every group that is left, and lets the guard go. */
   async close(): Promise<void> {
-    for (const groupId of [...this.#groups]) {
-      this.signal(groupId, "SIGKILL");
+    await Promise.all([...this.#groups.keys()].map(async (groupId) => {
+      await this.signal(groupId, "SIGKILL");
       this.ended(groupId);
-    }
+    }));
     this.#guardsLeft = 0;
     await this.#guard?.close().catch(() => {});
     await this.#guardGone;
+  }
+
+  async #findStrays(groupId: number): Promise<number[]> {
+    const waited = Promise.withResolvers<ProcessRow[]>();
+    const cancel = this.#clock.after(TABLE_WAIT_MS, () => waited.resolve([]));
+    const rows = await Promise.race([this.#process.table(), waited.promise]);
+    cancel();
+    return treeOfGroup(rows, groupId).filter((row) => row.groupId !== groupId)
+      .map((row) => row.pid);
   }
 
   #tell(line: string): void {
@@ -111,7 +145,7 @@ export class GroupKeeper {
       // Killed by somebody: another one takes over what is still running.
       this.#guard = null;
       if (!this.#startGuard()) return;
-      for (const groupId of this.#groups) this.#tell(`+${groupId}\n`);
+      for (const groupId of this.#groups.keys()) this.#tell(`+${groupId}\n`);
     });
     return true;
   }

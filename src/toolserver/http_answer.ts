@@ -71,8 +71,7 @@ async function decodeBody(
   const format = encoding === "x-gzip" ? "gzip" : encoding;
   if (format !== "gzip" && format !== "deflate") return undefined;
   const out = new BoundedBytes(bytesMax);
-  const stream = new Blob([answer.body as BlobPart]).stream()
-    .pipeThrough(new DecompressionStream(format));
+  const stream = piecesOf(answer.body).pipeThrough(new DecompressionStream(format));
   const reader = stream.getReader();
   try {
     for (;;) {
@@ -87,6 +86,21 @@ async function decodeBody(
     // A body that was cut, or is damaged: what came out before that is shown as cut.
     return { body: out.whole(), complete: false };
   }
+}
+
+/** A compressed byte becomes up to 1032: what one piece becomes is held whole before it is counted. */
+const PIECE_BYTES = 1_024;
+
+/** Bytes piece by piece, as they are asked for. */
+function piecesOf(bytes: Uint8Array): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let at = 0;
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller): void {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(at, at + PIECE_BYTES));
+      at += PIECE_BYTES;
+    },
+  }, { highWaterMark: 0 });
 }
 
 function decodeText(body: Uint8Array, contentType: string): string | undefined {

@@ -12,8 +12,8 @@ export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTION
 /** Set by the exchange itself, or no business of a caller's. */
 const OWN_HEADERS =
   /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*)$/;
-/** Sent to the origin that they were meant for only. */
-const ORIGIN_HEADERS = /^(?:authorization|cookie|.*(?:token|secret|api-?key).*)$/;
+/** Sent to the origin that they were meant for only, as `X-Auth-Key` and `Subscription-Key` are. */
+const ORIGIN_HEADERS = /auth|cookie|credential|key|passw|secret|session|signature|token/;
 /** One request, checked. */
 export interface FetchRequest {
   url: URL;

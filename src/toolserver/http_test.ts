@@ -4,6 +4,8 @@ import type { ClockPort } from "../ports/clock.ts";
 import type { Socket, SocketPort } from "../ports/socket.ts";
 import { NO_PERMISSIONS } from "../wire/permissions.ts";
 import { buildHttpTools } from "./http.ts";
+import { describeAnswer } from "./http_answer.ts";
+import { BoundedBytes } from "./http_wire.ts";
 import { type Answer, Arguments, ToolError } from "./tool.ts";
 
 const clock: ClockPort = { wallMs: () => 0, monotonicMs: () => 0, after: () => () => {} };
@@ -121,4 +123,37 @@ Deno.test("fetch: compressed bodies are read within the same bound", async () =>
   const answer = await fetchFrom(sockets, true, { url: "http://a.example/" }) as Answer;
   assert.match(String((answer.blocks[0] as { text: string }).text), /body cut at 1048576 bytes/);
   assert.equal((answer.blocks[1] as { text: string }).text.length, 1024 * 1024);
+});
+
+Deno.test("fetch: what a compressed body would become is never held whole", async () => {
+  const mebibyte = new Uint8Array(1024 * 1024);
+  let left = 400;
+  const zeros = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull: (controller) => left-- > 0 ? controller.enqueue(mebibyte) : controller.close(),
+  });
+  const body = await new Response(zeros.pipeThrough(new CompressionStream("gzip"))).bytes();
+  const headers = new Map([["content-encoding", "gzip"]]);
+  const before = Deno.memoryUsage().rss;
+  const answer = await describeAnswer(
+    "http://a.example/",
+    { status: 200, reason: "OK", headers, body, complete: true },
+    0,
+    1024 * 1024,
+  );
+  const grownBytes = Deno.memoryUsage().rss - before;
+  assert.match(String((answer.blocks[0] as { text: string }).text), /body cut at 1048576 bytes/);
+  assert.ok(grownBytes < 200 * 1024 * 1024, `${grownBytes} bytes for one answer`);
+});
+
+Deno.test("BoundedBytes: holds what it was given, not the buffers that it came in", () => {
+  const buffer = new Uint8Array(64 * 1024).fill(1);
+  const body = new BoundedBytes(10_000);
+  for (let count = 0; count < 10_000; count++) {
+    assert.ok(body.add(buffer.subarray(count, count + 1)), `${count}`);
+  }
+  buffer.fill(2);
+  assert.equal(body.add(buffer.subarray(0, 1)), false, "one over the bound");
+  assert.ok(body.add(buffer.subarray(0, 0)), "nothing has room always");
+  const whole = body.whole();
+  assert.deepEqual([whole.length, new Set(whole)], [10_000, new Set([1])]);
 });

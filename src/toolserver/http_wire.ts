@@ -150,10 +150,10 @@ async function readExactly(reader: Reader, body: BoundedBytes, count: number): P
   return true;
 }
 
-/** Bytes up to a bound. */
+/** Bytes up to a bound; copied, since a part of one byte may be a view of a large buffer. */
 export class BoundedBytes {
   readonly #max: number;
-  readonly #parts: Uint8Array[] = [];
+  #held = new Uint8Array(0);
   #bytes = 0;
 
   constructor(max: number) {
@@ -163,13 +163,20 @@ export class BoundedBytes {
   /** Adds a part; false if not all of it has room. */
   add(part: Uint8Array): boolean {
     const kept = part.subarray(0, this.#max - this.#bytes);
-    if (kept.length > 0) this.#parts.push(kept);
-    this.#bytes += kept.length;
+    const bytes = this.#bytes + kept.length;
+    if (bytes > this.#held.length) {
+      const grown = new Uint8Array(Math.min(this.#max, Math.max(4_096, 2 * bytes)));
+      grown.set(this.#held.subarray(0, this.#bytes));
+      this.#held = grown;
+    }
+    this.#held.set(kept, this.#bytes);
+    this.#bytes = bytes;
     return kept.length === part.length;
   }
 
+  /** What was added, in a buffer that later additions leave alone. */
   whole(): Uint8Array {
-    return joinBytes(this.#parts);
+    return this.#held.slice(0, this.#bytes);
   }
 }
 

@@ -13,10 +13,14 @@ export type LineEvent =
 /** What is kept of each end of an oversized line: enough to see which answer it was. */
 const EDGE_BYTES = 256;
 
+/** Room for an unfinished line that is kept for the next one. */
+const ROOM_KEPT_BYTES = 64 * 1024;
+
 /** Splits a stream of bytes into lines. Feed it chunks; a last line without `\n` comes at `end`. */
 export class LineSplitter {
   readonly #bytesMax: number;
-  #pending: Uint8Array[] = [];
+  /** The unfinished line, copied: a chunk of one byte may be a view of a large buffer. */
+  #pending = new Uint8Array(0);
   #pendingBytes = 0;
   #dropping = false;
   #head = new Uint8Array(0);
@@ -34,8 +38,13 @@ export class LineSplitter {
     for (;;) {
       const end = chunk.indexOf(10, start);
       if (end === -1) break;
-      this.#hold(chunk.subarray(start, end));
-      this.#finish(events);
+      const part = chunk.subarray(start, end);
+      if (this.#pendingBytes === 0 && part.length <= this.#bytesMax) {
+        events.push(this.#decode(part));
+      } else {
+        this.#hold(part);
+        events.push(this.#finish());
+      }
       start = end + 1;
     }
     if (start < chunk.length) this.#hold(chunk.subarray(start));
@@ -49,51 +58,54 @@ export class LineSplitter {
 
   /** The unfinished last line, if there is one. */
   end(): LineEvent[] {
-    const events: LineEvent[] = [];
-    if (this.#pendingBytes > 0) this.#finish(events);
-    return events;
+    return this.#pendingBytes > 0 ? [this.#finish()] : [];
   }
 
   #hold(part: Uint8Array): void {
+    const before = this.#pendingBytes;
     this.#pendingBytes += part.length;
     if (!this.#dropping && this.#pendingBytes > this.#bytesMax) {
       this.#dropping = true;
-      for (const held of this.#pending) {
-        this.#head = firstBytes(this.#head, held);
-        this.#tail = lastBytes(this.#tail, held);
-      }
-      this.#head = firstBytes(this.#head, part);
-      this.#pending = [];
+      const held = this.#pending.subarray(0, before);
+      this.#head = firstBytes(firstBytes(this.#head, held), part);
+      this.#tail = lastBytes(this.#tail, held);
+      this.#pending = new Uint8Array(0);
     }
-    if (this.#dropping) this.#tail = lastBytes(this.#tail, part);
-    else if (part.length > 0) this.#pending.push(part);
-  }
-
-  #finish(events: LineEvent[]): void {
-    const bytes = this.#pendingBytes;
-    const parts = this.#pending;
-    const dropped = this.#dropping;
-    this.#pending = [];
-    this.#pendingBytes = 0;
-    this.#dropping = false;
-    if (dropped) {
-      const lossy = new TextDecoder();
-      events.push({
-        type: "oversized",
-        bytes,
-        head: lossy.decode(this.#head),
-        tail: lossy.decode(this.#tail),
-      });
-      this.#head = this.#tail = new Uint8Array(0);
+    if (this.#dropping) {
+      this.#tail = lastBytes(this.#tail, part);
       return;
     }
-    // Nearly every line comes in one piece, which need not be copied.
-    const whole = parts.length === 1 ? parts[0]! : joinBytes(parts);
+    if (this.#pendingBytes > this.#pending.length) {
+      const roomBytes = Math.min(this.#bytesMax, Math.max(1_024, 2 * this.#pendingBytes));
+      const grown = new Uint8Array(roomBytes);
+      grown.set(this.#pending.subarray(0, before));
+      this.#pending = grown;
+    }
+    this.#pending.set(part, before);
+  }
+
+  #finish(): LineEvent {
+    const bytes = this.#pendingBytes;
+    this.#pendingBytes = 0;
+    if (this.#dropping) {
+      this.#dropping = false;
+      const lossy = new TextDecoder();
+      const head = lossy.decode(this.#head);
+      const tail = lossy.decode(this.#tail);
+      this.#head = this.#tail = new Uint8Array(0);
+      return { type: "oversized", bytes, head, tail };
+    }
+    const event = this.#decode(this.#pending.subarray(0, bytes));
+    if (this.#pending.length > ROOM_KEPT_BYTES) this.#pending = new Uint8Array(0);
+    return event;
+  }
+
+  #decode(line: Uint8Array): LineEvent {
     try {
-      const text = this.#decoder.decode(whole);
-      events.push({ type: "line", text: text.endsWith("\r") ? text.slice(0, -1) : text });
+      const text = this.#decoder.decode(line);
+      return { type: "line", text: text.endsWith("\r") ? text.slice(0, -1) : text };
     } catch {
-      events.push({ type: "invalid", bytes, lossy: new TextDecoder().decode(whole) });
+      return { type: "invalid", bytes: line.length, lossy: new TextDecoder().decode(line) };
     }
   }
 }

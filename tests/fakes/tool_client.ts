@@ -249,6 +249,7 @@ function serveHere(args: readonly string[], options: StartOptions): Channel {
     revokeRun: () => Promise.resolve(),
     worker,
     process: systemProcess,
+    clock: systemClock,
     environment: () => env,
     realPath: (path) => {
       const real = systemTree.realPath(path);

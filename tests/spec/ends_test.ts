@@ -33,6 +33,15 @@ const ENDS: End[] = [
     check: ({ ran }) => assert.equal(ran.signal, "SIGKILL"),
   },
   {
+    name: "SIGKILL of the supervisor, while programs leave their groups one after the other",
+    args: (mark) => [
+      "--mcp",
+      `often=sh -c 'sh ${HOSTILE}leave_deeper.sh ${mark} & exec node ${LIBRARY}'`,
+    ],
+    act: ({ signal }) => signal("SIGKILL"),
+    check: ({ ran }) => assert.equal(ran.signal, "SIGKILL"),
+  },
+  {
     name: "SIGTERM to the supervisor",
     act: ({ signal }) => signal("SIGTERM"),
     check: ({ ran, of }) => {

@@ -100,6 +100,52 @@ const CASES: Case[] = [
     },
   },
   {
+    name: "resources that are declared to be more than a child's tools are kept from it",
+    script: {
+      routes: [
+        {
+          when: "KID",
+          by: "turn",
+          replies: [
+            {
+              calls: [
+                call("resource_list"),
+                call("resource_read", { uri: "lib://shelf0/book0" }),
+                call("resource_read", { uri: "lib://shelf0/book0", server: "lib" }),
+              ],
+            },
+            { text: "nothing" },
+          ],
+        },
+        {
+          when: ROOT,
+          by: "turn",
+          replies: [
+            { calls: [call("resource_read", { uri: "lib://shelf0/book0" })] },
+            { calls: [spawn("KID", { tools: ["lib/count"] })] },
+            { text: "seen" },
+          ],
+        },
+      ],
+    },
+    files: {
+      "agentd.json": JSON.stringify({
+        mcp_servers: { lib: { command: "node", args: [LIBRARY] } },
+        tools: { "lib/*": { legs: ["sensitive"] }, "lib/count": { legs: ["egress"] } },
+      }),
+    },
+    args: ["--config", "agentd.json"],
+    check: ({ ran, asked }) => {
+      assert.equal(ran.json.status, "completed", ran.stderr);
+      assert.match(resultText(asked(ROOT)[1]), /^\[ok/);
+      const [first, second] = asked("KID");
+      assert.ok(!JSON.stringify(first).includes("lib://"), "the catalogue");
+      // One answer each, the last one first.
+      assert.match(resultText(second), /^\[(?:refused|invalid)/);
+      assert.ok(!conversation(second).includes("Book number"));
+    },
+  },
+  {
     name: "a long result is an artifact with a summary, which the parent can page through",
     script: {
       routes: [

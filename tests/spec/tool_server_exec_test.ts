@@ -211,6 +211,25 @@ for (const program of posix ? [inProcess, ...programs()] : []) {
       }),
   );
 
+  Deno.test(name("what left the group of a stopped command dies with it"), async () => {
+    const client = await ToolClient.start(program, ["exec", "--allow-run=sh"]);
+    const start = async () => {
+      const mark = marker();
+      const { id } = client.begin("tools/call", {
+        name: "run",
+        arguments: file("leave_group.sh", mark),
+      });
+      await untilProcesses(`stray-of-${mark}`, some);
+      return { id, mark };
+    };
+    const cancelled = await start();
+    client.notify("notifications/cancelled", { requestId: cancelled.id });
+    await untilProcesses(cancelled.mark, none);
+    const running = await start();
+    await client.close();
+    assert.deepEqual(await processesWith(running.mark), []);
+  });
+
   Deno.test(name("the end of stdin ends what still runs"), async () => {
     const mark = marker();
     const client = await ToolClient.start(program, ["exec", "--allow-run=sh"]);
