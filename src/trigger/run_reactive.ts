@@ -92,7 +92,8 @@ export class Reactive {
     );
     this.#keeper = new WatcherKeeper(deps.daemon, {
       watched: deps.state.watched,
-      sources: () => this.#watchedSources(),
+      sources: this.#sources(false),
+      wishes: () => deps.sessions.states().flatMap((state) => state.subscriptions),
       changed: (server, uri, possibly) => this.#changed(server, uri, possibly),
       firstHeld: deps.keep,
       setReady: deps.setReady,
@@ -246,12 +247,6 @@ export class Reactive {
     return this.#deps.daemon.settings.trigger.subscribe.filter((source) =>
       source.startsWith(prefix) === ofFiles
     );
-  }
-
-  /** Subscriptions of servers: the operator's, and those that agents made. */
-  #watchedSources(): string[] {
-    const dynamic = this.#deps.sessions.states().flatMap((state) => state.subscriptions);
-    return [...new Set([...this.#sources(false), ...dynamic])];
   }
 
   #changed(server: string, uri: string, possibly: boolean): void {

@@ -66,6 +66,9 @@ export function splitSource(source: string): { server: string; uri: string } {
   return { server: source.slice(0, colon), uri: source.slice(colon + 1) };
 }
 
+/** Refused subscriptions that are named before the rest is not asked for any more. */
+const REFUSALS_MAX = 20;
+
 class Watcher {
   readonly #deps: WatchDeps;
   readonly #sources: Source[];
@@ -75,6 +78,8 @@ class Watcher {
   readonly #dirty = new Map<string, boolean>();
   readonly #bucket: TokenBucket;
   readonly #over = Promise.withResolvers<ServerFailure | null>();
+  /** Changes happen one after the other: what is given up may still be on its way in. */
+  #changes: Promise<void> = Promise.resolve();
   #flushing = false;
   #listing = false;
   #stale = false;
@@ -124,7 +129,12 @@ class Watcher {
     return failure;
   }
 
-  async change(add: readonly string[], remove: readonly string[]): Promise<void> {
+  change(add: readonly string[], remove: readonly string[]): Promise<void> {
+    this.#changes = this.#changes.then(() => this.#change(add, remove));
+    return this.#changes;
+  }
+
+  async #change(add: readonly string[], remove: readonly string[]): Promise<void> {
     for (const text of remove) {
       const { server, uri } = splitSource(text);
       const at = this.#sources.findIndex((source) =>
@@ -144,8 +154,9 @@ class Watcher {
     }
   }
 
-  /** Every subscription, in order; the first that its server refuses fails the watch. */
+  /** Every subscription, in order; those that their servers refuse fail the watch, all named. */
   async #begin(resources: readonly Resource[]): Promise<ServerFailure | null> {
+    const refused: { server: string; message: string }[] = [];
     for (const source of this.#sources) {
       const uris = source.pattern === null
         ? [source.uri]
@@ -155,11 +166,12 @@ class Watcher {
         const failure = await this.#hold(source.server, uri);
         if (failure !== null) {
           const message = `Cannot subscribe to ${uri}: ${failure.message}`;
-          return { server: source.server, message, stderr: "" };
+          refused.push({ server: source.server, message });
         }
+        if (refused.length >= REFUSALS_MAX) return refusalOf(refused);
       }
     }
-    return null;
+    return refusalOf(refused);
   }
 
   async #hold(server: string, uri: string): Promise<ToolFailure | null> {
@@ -236,6 +248,15 @@ class Watcher {
       tell({ v: 1, type: "updated", server, uri, possibly });
     }
   }
+}
+
+function refusalOf(refused: readonly { server: string; message: string }[]): ServerFailure | null {
+  const [first, ...others] = refused;
+  if (first === undefined) return null;
+  const rest = others.map(({ server, message }) =>
+    server === first.server ? message : `${server}: ${message}`
+  );
+  return { server: first.server, message: [first.message, ...rest].join("; "), stderr: "" };
 }
 
 function key(server: string, uri: string): string {

@@ -156,6 +156,18 @@ Deno.test("startWatch: subscriptions of agents come and go; one that a glob cove
   await watch.ended;
 });
 
+Deno.test("startWatch: what is given up while it is taken up is not held", async () => {
+  const { tools, begin, stop } = open(["docs:mem://a"], []);
+  const watch = begin();
+  await settle();
+  watch.change(["docs:mem://x"], []);
+  watch.change([], ["docs:mem://x"]);
+  await settle();
+  assert.deepEqual([...tools.held], ["docs:mem://a"]);
+  stop();
+  await watch.ended;
+});
+
 Deno.test("startWatch: ends by what is final: no server, no subscription, a server gone for good", async () => {
   const failure = { server: "docs", message: "exited", stderr: "" };
   const unable = open(["docs:mem://a"], []);
@@ -168,6 +180,14 @@ Deno.test("startWatch: ends by what is final: no server, no subscription, a serv
   const why = await refused.begin().ended;
   assert.match(why!.message, /Cannot subscribe to mem:\/\/a: no/);
   assert.deepEqual(refused.told, []);
+
+  const several = open(["docs:mem://a", "docs:mem://b", "more:mem://c"], []);
+  for (const uri of ["mem://a", "mem://c"]) several.tools.refuses.add(uri);
+  assert.deepEqual(await several.begin().ended, {
+    server: "docs",
+    message: "Cannot subscribe to mem://a: no; more: Cannot subscribe to mem://c: no",
+    stderr: "",
+  });
 
   const gone = open(["docs:mem://a"], []);
   const watch = gone.begin();

@@ -12,8 +12,10 @@ const HEALTHY_MS = 60_000;
 export interface KeeperDeps {
   /** Subscriptions were in place before this start of the daemon. */
   watched: boolean;
-  /** What is to be watched now, each `server:uri-glob`. */
-  sources(): string[];
+  /** What the operator wants watched, each `server:uri-glob`: without one of them nothing works. */
+  sources: readonly string[];
+  /** What agents want watched now, each `server:uri`. Their mistakes end no watch and no daemon. */
+  wishes(): string[];
   changed(server: string, uri: string, possibly: boolean): void;
   /** Subscriptions are in place for the first time: that is to be kept. */
   firstHeld(): void;
@@ -26,6 +28,8 @@ export class WatcherKeeper {
   readonly #daemon: Daemon;
   readonly #deps: KeeperDeps;
   #watcher: WatcherHandle | null = null;
+  /** It takes changes: before that it would not know its servers. */
+  #connected = false;
   #gone: Promise<void> = Promise.resolve();
   #attempt = 0;
   #watched: boolean;
@@ -44,19 +48,21 @@ export class WatcherKeeper {
   /** Starts a watcher; without anything to watch, there is nothing to wait for. */
   start(): void {
     const daemon = this.#daemon;
-    const sources = this.#deps.sources();
-    if (sources.length === 0) {
+    const { sources, wishes, setReady } = this.#deps;
+    if (sources.length === 0 && wishes().length === 0) {
+      this.#attempt = 0;
       this.#held();
-      return this.#deps.setReady(null);
+      return setReady(null);
     }
     const startedMs = daemon.ports.clock.monotonicMs();
-    let connected = false;
     const watcher = daemon.ports.runs.watch(sources, this.#watched, {
       connected: () => {
-        connected = true;
+        this.#connected = true;
         daemon.serversMet = true;
         this.#held();
-        if (daemon.stopping === null) this.#deps.setReady(null);
+        const wished = wishes();
+        if (wished.length > 0) watcher.watch(wished, []);
+        if (daemon.stopping === null) setReady(null);
       },
       updated: (server, uri, possibly) => this.#deps.changed(server, uri, possibly),
     });
@@ -64,10 +70,14 @@ export class WatcherKeeper {
     const running = { tokens: () => 0, cancel: () => watcher.stop(), kill: () => watcher.kill() };
     daemon.track(running);
     this.#gone = watcher.ended.then(async (end) => {
+      const connected = this.#connected;
       this.#watcher = null;
+      this.#connected = false;
       daemon.untrack(running, 0);
       if (end === null || daemon.stopping !== null) return;
-      if (!daemon.serversMet && end.abort === "mcp") return daemon.failServer(end.message);
+      if (!daemon.serversMet && sources.length > 0 && end.abort === "mcp") {
+        return daemon.failServer(end.message);
+      }
       const heldMs = daemon.ports.clock.monotonicMs() - startedMs;
       this.#attempt = connected && heldMs >= HEALTHY_MS ? 1 : this.#attempt + 1;
       await this.#waitOut(end.message);
@@ -75,10 +85,10 @@ export class WatcherKeeper {
     });
   }
 
-  /** Takes up and gives up subscriptions; a watcher that is down reads them as it starts. */
+  /** Takes up and gives up wishes of agents; a watcher that is not connected reads them when it is. */
   change(add: readonly string[], remove: readonly string[]): void {
-    if (this.#watcher !== null) this.#watcher.watch(add, remove);
-    else if (this.#attempt === 0 && add.length > 0) this.start();
+    if (this.#connected) this.#watcher?.watch(add, remove);
+    else if (this.#watcher === null && this.#attempt === 0 && add.length > 0) this.start();
   }
 
   stop(): void {
