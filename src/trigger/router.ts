@@ -18,6 +18,7 @@ import {
   queueWakeMs,
   type RouteQueue,
   takeBatch,
+  waitingEvents,
 } from "./route_queue.ts";
 
 /** A route with its queue. `session`: made by that session's agent, not by the operator. */
@@ -202,7 +203,10 @@ export function addDynamicRoute(
   return success("added");
 }
 
-/** Takes a session's own route away again; whether there was one. What it held is dropped. */
+/**
+ * Takes a session's own route away again; whether there was one. What waited in it is dropped; what
+ * is in flight, as when a session is told and then lets go, goes on to its end.
+ */
 export function removeDynamicRoute(
   router: Router,
   server: string,
@@ -212,7 +216,7 @@ export function removeDynamicRoute(
   const match = `${server}:${uri}`;
   const at = router.routes.findIndex((route) => route.session === session && route.match === match);
   if (at === -1) return false;
-  router.unrouted += pendingChanges(router.routes[at]!.queue).length;
+  router.unrouted += waitingEvents(router.routes[at]!.queue);
   router.routes.splice(at, 1);
   router.owners.clear();
   return true;

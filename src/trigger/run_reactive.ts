@@ -20,7 +20,8 @@ import {
 } from "./file_source.ts";
 import { tellChanges, tellRun } from "./instruction.ts";
 import { isUnserved } from "./mode.ts";
-import type { Change } from "./route_queue.ts";
+import { droppedOf, growthOf } from "./queue_counts.ts";
+import { type Change, queueDepth } from "./route_queue.ts";
 import {
   accept,
   addDynamicRoute,
@@ -211,8 +212,10 @@ export class Reactive {
     }
     daemon.ports.telemetry.emit(op, { server, uri, session: name });
     if (op === "unsubscribe") {
+      this.refreshMetrics();
       const removed = removeDynamicRoute(this.#router, server, uri, name);
       if (!removed) return failed("this session has no such subscription");
+      daemon.metrics.set("depth", 0, source);
       sessions.noteSubscription(name, source, false);
       this.#keeper.change([], [source]);
       return success({ unsubscribed: uri });
@@ -226,18 +229,19 @@ export class Reactive {
     return success({ subscribed: uri, wakes: name });
   }
 
-  /** Brings the gauges up to date before they are read. */
+  /** Brings the figures up to date before they are read, and before a route is gone. */
   refreshMetrics(): void {
     const { metrics } = this.#deps.daemon;
     metrics.set("dropped", this.#router.unrouted, "-", "unrouted");
     for (const { match, queue } of this.#router.routes) {
-      const { counts } = queue;
-      metrics.set("depth", queue.waiting.length + queue.blocked.length, match);
-      metrics.set("received", counts.received, match);
-      metrics.set("coalesced", counts.coalesced, match);
-      metrics.set("retried", counts.retried, match);
-      for (const [reason, count] of Object.entries(counts.dropped)) {
-        metrics.set("dropped", count, match, reason);
+      const grown = growthOf(queue.told, queue.counts);
+      queue.told = structuredClone(queue.counts);
+      metrics.set("depth", queueDepth(queue), match);
+      metrics.add("received", grown.received, match);
+      metrics.add("coalesced", grown.coalesced, match);
+      metrics.add("retried", grown.retried, match);
+      for (const [reason, count] of Object.entries(grown.dropped)) {
+        metrics.add("dropped", count, match, reason);
       }
     }
   }
@@ -371,10 +375,6 @@ export class Reactive {
     for (const { body } of requests) if (body !== null) bodies.drop(body.path);
     if (requests.length > 0) keep();
   }
-}
-
-function droppedOf(counts: { dropped: Record<string, number> }): number {
-  return Object.values(counts.dropped).reduce((sum, count) => sum + count, 0);
 }
 
 /** A request's run: the id it was promised, and for each try after the first one of its own. */
