@@ -1,9 +1,7 @@
 /** `agentd replay RUN --from N --with model`: a new run that begins like a recorded one. */
 
 import { makeUlid } from "../core/ids.ts";
-import { isObject, type Json } from "../core/json.ts";
-import { forkRun, type ResumePlan } from "../record/fork.ts";
-import { readHead } from "../record/read.ts";
+import { forkRun, planFork } from "../record/fork.ts";
 import type { RunPlace } from "../record/runs.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
@@ -28,7 +26,9 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
     return cannot("--from N and --with model belong together: a fork goes on against a live model");
   }
   if (until !== undefined) return cannot("--until is of a replay; a fork takes --from");
-  const recorded = recordedRun(startOf(ports, place));
+  const planned = planFork(ports.files, place, from);
+  if (!planned.ok) return cannot(planned.failure);
+  const recorded = recordedRun(planned.value);
   if (!recorded) return cannot(`Cannot fork run ${place.id}: its record holds no configuration`);
   const there = workIn(ports, place, recorded);
   if (!there) return EXIT_USAGE;
@@ -49,12 +49,5 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
   const forked = forkRun({ ...ports, runDirectory: settings.runDirectory }, place, from, runId);
   if (!forked.ok) return cannot(forked.failure);
   tellNotices(ports, settings, [...loaded.notices, `forked from ${place.id} as ${runId}`]);
-  return await runToEnd(ports, settings, { kind: "resume", forked: true });
-}
-
-/** The start of a run as its record has it; nothing of what came after. */
-function startOf(ports: CliPorts, place: RunPlace): Pick<ResumePlan, "started" | "limits"> {
-  const head = readHead(ports.files, place.record);
-  const limits: Json | undefined = head?.limits;
-  return { started: { ...head }, limits: isObject(limits) ? limits : {} };
+  return await runToEnd(ports, settings, { start: { kind: "resume", forked: true } });
 }

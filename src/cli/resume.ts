@@ -60,7 +60,10 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
       `resumed with ${change}`
     ),
   ]);
-  return await runToEnd(ports, settings, { kind: "resume" });
+  return await runToEnd(ports, settings, {
+    start: { kind: "resume" },
+    lines: planned.value.lines,
+  });
 }
 
 /** What the conversation began with cannot be changed any more, nor the id of what is resumed. */
