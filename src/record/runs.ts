@@ -320,8 +320,14 @@ async function prune(
   }
   const runs = await listRuns(deps);
   const now = deps.clock.wallMs();
+  const notes: string[] = [];
   const doomed = runs.filter((run, place) => {
     if (run.state === "running") return false;
+    if (run.state === "damaged") {
+      // How old it is, and what it would tell, nobody knows: that is for a person to remove.
+      notes.push(`agentd: run ${run.run_id} is kept: its record cannot be read\n`);
+      return false;
+    }
     if (count !== undefined) return place >= count;
     const lastMs = parseIso(run.last_at ?? "") ?? modifiedMs(deps.files, run.record);
     return now - lastMs > ageMs!;
@@ -341,7 +347,8 @@ async function prune(
     ? JSON.stringify({ removed: removed.map((run) => run.run_id), bytes }, null, 2) + "\n"
     : removed.map((run) => `removed ${run.run_id} (${formatSize(run.bytes)})\n`).join("") +
       `${removed.length} of ${runs.length} runs removed, ${formatSize(bytes)} freed\n`;
-  return { exitCode: failures.length > 0 ? 1 : 0, stdout, stderr: failures.join("") };
+  const stderr = [...notes, ...failures].join("");
+  return { exitCode: failures.length > 0 ? 1 : 0, stdout, stderr };
 }
 
 function modifiedMs(files: FilesPort, path: string): number {

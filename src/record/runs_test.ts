@@ -157,6 +157,31 @@ Deno.test("runsCommand --prune: by age or number, sizes shown, never a running r
     assert.deepEqual(await ids(), []);
   }));
 
+Deno.test("runsCommand --prune: what cannot be read is kept, and said", () =>
+  withRuns(async (deps) => {
+    for (const id of ["head", "tail", "middle", "later", "sound"]) add(deps, id, 90);
+    add(deps, "cut", 90, null);
+    const change = (id: string, edit: (text: string) => string) => {
+      const path = `${deps.runDirectory}/${id}/record.jsonl`;
+      Deno.writeTextFileSync(path, edit(Deno.readTextFileSync(path)));
+    };
+    change("head", () => "garbage\n");
+    change("tail", (text) => `${text}garbage\n`);
+    change("cut", (text) => text.replace('"seq":2', '"seq":9'));
+    change("later", (text) => text.replaceAll(/^\{"v":1/gm, '{"v":9'));
+    const { exitCode, stdout, stderr } = await runsCommand(deps, {
+      output: "text",
+      prune: { keep: "30d" },
+    });
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /^removed sound .*\nremoved middle .*\n2 of 6 runs removed, /);
+    const kept = ["later", "cut", "tail", "head"];
+    const said = stderr.trimEnd().split("\n").sort();
+    const why = "is kept: its record cannot be read";
+    assert.deepEqual(said, kept.map((id) => `agentd: run ${id} ${why}`).sort());
+    assert.deepEqual((await listRuns(deps)).map((run) => run.run_id).sort(), kept.sort());
+  }));
+
 Deno.test("holdRun: one supervisor a run; the next is told, and may when the first is gone", () =>
   withRuns(async (deps, hold) => {
     add(deps, "a", 1, null);
