@@ -32,6 +32,8 @@ export interface EndpointDeps {
 
 /** Answers one request. */
 export async function answerRequest(request: Request, deps: EndpointDeps): Promise<Response> {
+  // The host that the request names is part of it, and may be anything.
+  if (!URL.canParse(request.url)) return text(400, "bad request");
   const { pathname } = new URL(request.url);
   const name = /^\/trigger\/([^/]+)$/.exec(pathname)?.[1];
   if (name !== undefined) return await answerTrigger(request, name, deps);

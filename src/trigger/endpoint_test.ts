@@ -58,6 +58,9 @@ Deno.test("answerRequest: probes and figures", async () => {
   for (const [from, method, path, expected] of rows) {
     assert.equal(await ask(from, method, path), expected, `${method} ${path}`);
   }
+  // What a client wrote as its host is in the URL as the server makes it.
+  const odd = { url: "http://a b/healthz", method: "GET" } as Request;
+  assert.equal((await answerRequest(odd, well)).status, 400);
 });
 
 Deno.test("answerRequest: a trigger needs its token, a name, a body within its bound", async () => {
