@@ -78,6 +78,8 @@ class Watcher {
   readonly #dirty = new Map<string, boolean>();
   readonly #bucket: TokenBucket;
   readonly #over = Promise.withResolvers<ServerFailure | null>();
+  /** Servers that are not heard for now. */
+  readonly #unheard = new Set<string>();
   /** Changes happen one after the other: what is given up may still be on its way in. */
   #changes: Promise<void> = Promise.resolve();
   #flushing = false;
@@ -99,12 +101,14 @@ class Watcher {
   }
 
   async run(): Promise<ServerFailure | null> {
-    const { tools, signal, start, tell } = this.#deps;
+    const { tools, signal, start } = this.#deps;
     const stop = () => this.#over.resolve(null);
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
     tools.onChange((change) => {
-      if (change.kind === "resource_updated") this.#report(change.server, change.uri, false);
+      if (change.kind === "resource_updated") {
+        this.#report(change.server, change.uri, change.possibly);
+      } else if (change.kind === "heard") this.#heard(change.server, change.heard);
       else if (change.kind === "resources") this.#relist();
       else if (change.kind === "server_down") this.#over.resolve(change.failure);
     });
@@ -114,9 +118,8 @@ class Watcher {
       const failure = await this.#begin(connected.value.resources);
       if (failure !== null) this.#over.resolve(failure);
       else if (!signal.aborted) {
-        const servers = [...new Set(this.#sources.map((source) => source.server))];
-        tell({ v: 1, type: "connected", servers });
         this.#ready = true;
+        this.#tellConnected();
         if (start.possibly) { for (const key of this.#held) this.#report(...unkey(key), true); }
         // Lists that changed while we subscribed.
         if (this.#stale) this.#relist();
@@ -127,6 +130,19 @@ class Watcher {
     signal.removeEventListener("abort", stop);
     await tools.close();
     return failure;
+  }
+
+  #heard(server: string, heard: boolean): void {
+    if (heard) this.#unheard.delete(server);
+    else this.#unheard.add(server);
+    if (this.#ready && !this.#deps.signal.aborted) this.#tellConnected();
+  }
+
+  /** The servers of the subscriptions in place: once at the start, then whenever one comes or goes. */
+  #tellConnected(): void {
+    const servers = new Set(this.#sources.map((source) => source.server));
+    for (const server of this.#unheard) servers.delete(server);
+    this.#deps.tell({ v: 1, type: "connected", servers: [...servers] });
   }
 
   change(add: readonly string[], remove: readonly string[]): Promise<void> {

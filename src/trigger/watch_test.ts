@@ -101,7 +101,7 @@ Deno.test("startWatch: exact URIs and globs of their server, templates not; upda
   const watch = begin();
   await settle();
   assert.deepEqual([...tools.held], ["docs:mem://a", "docs:mem://in/1"]);
-  tools.tell({ kind: "resource_updated", server: "docs", uri: "mem://a" });
+  tools.tell({ kind: "resource_updated", server: "docs", uri: "mem://a", possibly: false });
   tools.tell({ kind: "tools", server: "docs" });
   assert.deepEqual(told, ["connected docs", "docs:mem://a"]);
   stop();
@@ -137,6 +137,26 @@ Deno.test("startWatch: after a restart each watched URI is possibly changed, onc
   const watch = begin();
   await settle();
   assert.deepEqual(told, ["connected docs", "?docs:mem://a", "?docs:mem://b"]);
+  stop();
+  await watch.ended;
+});
+
+Deno.test("startWatch: a server that is not heard is told, and when it is heard again", async () => {
+  const { tools, told, begin, stop } = open(["docs:mem://a", "more:mem://b"], []);
+  const watch = begin();
+  tools.tell({ kind: "heard", server: "more", heard: false });
+  await settle();
+  tools.tell({ kind: "heard", server: "more", heard: true });
+  tools.tell({ kind: "heard", server: "docs", heard: false });
+  tools.tell({ kind: "heard", server: "docs", heard: true });
+  tools.tell({ kind: "resource_updated", server: "docs", uri: "mem://a", possibly: true });
+  assert.deepEqual(told, [
+    "connected docs",
+    "connected docs more",
+    "connected more",
+    "connected docs more",
+    "?docs:mem://a",
+  ]);
   stop();
   await watch.ended;
 });
@@ -208,7 +228,7 @@ Deno.test("startWatch: a flood is told at the rate the supervisor takes, merged 
   const uris = UPDATES_BURST_MAX + 100;
   for (let round = 0; round < 20; round++) {
     for (let i = 0; i < uris; i++) {
-      tools.tell({ kind: "resource_updated", server: "docs", uri: `mem://${i}` });
+      tools.tell({ kind: "resource_updated", server: "docs", uri: `mem://${i}`, possibly: false });
     }
   }
   assert.equal(told.length, 1 + UPDATES_BURST_MAX);

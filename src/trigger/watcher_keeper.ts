@@ -4,6 +4,7 @@ import { backoffMs } from "../core/backoff.ts";
 import { DELIVERY_BACKOFF } from "../core/limits.ts";
 import type { WatcherHandle } from "../ports/runs.ts";
 import type { Daemon } from "./daemon.ts";
+import { splitSource } from "./watch.ts";
 
 /** A watcher that held for this long starts the back-off anew. */
 const HEALTHY_MS = 60_000;
@@ -55,14 +56,19 @@ export class WatcherKeeper {
       return setReady(null);
     }
     const startedMs = daemon.ports.clock.monotonicMs();
+    const needed = [...new Set(sources.map((source) => splitSource(source).server))];
     const watcher = daemon.ports.runs.watch(sources, this.#watched, {
-      connected: () => {
-        this.#connected = true;
-        daemon.serversMet = true;
-        this.#held();
-        const wished = wishes();
-        if (wished.length > 0) watcher.watch(wished, []);
-        if (daemon.stopping === null) setReady(null);
+      connected: (servers) => {
+        if (!this.#connected) {
+          this.#connected = true;
+          daemon.serversMet = true;
+          this.#held();
+          const wished = wishes();
+          if (wished.length > 0) watcher.watch(wished, []);
+        }
+        const missing = needed.filter((server) => !servers.includes(server));
+        const why = missing.length === 0 ? null : `not connected: ${missing.join(", ")}`;
+        if (daemon.stopping === null) setReady(why);
       },
       updated: (server, uri, possibly) => this.#deps.changed(server, uri, possibly),
     });

@@ -23,6 +23,7 @@ async function withDaemon(
     startDaemon(directory, {
       mode: "reactive",
       lock: "daemon",
+      listen: "127.0.0.1:9464",
       servers: [SERVER] as never,
       trigger: { subscribe, routes: [MAIN] },
     });
@@ -111,5 +112,28 @@ Deno.test("WatcherKeeper: a wish made while it connects is not lost", () =>
     assert.deepEqual(watcher.changes, []);
     watcher.listener.connected(["docs"]);
     assert.deepEqual(watcher.changes, [{ add: ["docs:mem://late"], remove: [] }]);
+    await drain(daemon);
+  }));
+
+Deno.test("WatcherKeeper: not ready while a server that is watched is not connected", () =>
+  withDaemon(["docs:mem://in/*", "more:mem://x"], async (daemon) => {
+    const ready = async () => {
+      const reply = await daemon.ask(new Request("http://127.0.0.1/readyz"));
+      return `${reply.status} ${(await reply.text()).trim()}`;
+    };
+    await daemon.settle();
+    const { listener } = daemon.runs.watchers[0]!;
+    assert.equal(await ready(), "503 not ready: connecting");
+    for (
+      const [servers, expected] of [
+        [["docs", "more"], "200 ready"],
+        [["more"], "503 not ready: not connected: docs"],
+        [[], "503 not ready: not connected: docs, more"],
+        [["docs", "more"], "200 ready"],
+      ] as const
+    ) {
+      listener.connected(servers);
+      assert.equal(await ready(), expected);
+    }
     await drain(daemon);
   }));
