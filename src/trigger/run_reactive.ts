@@ -126,11 +126,13 @@ export class Reactive {
     const globs = this.#sources(true).map((text) =>
       parseFileGlob(text.slice(FILE_SERVER.length + 1), settings.workingDirectory)
     );
-    const watching = watchFiles(
-      ports,
-      globs,
-      (path, possibly) => this.#changed(FILE_SERVER, path, possibly),
-    );
+    const watching = watchFiles(ports, globs, {
+      changed: (path, possibly) => this.#changed(FILE_SERVER, path, possibly),
+      held: (glob, now) => {
+        const event = now ? "subscribe" : "unsubscribe";
+        ports.telemetry.emit(event, { server: FILE_SERVER, uri: glob }, now ? "info" : "warn");
+      },
+    });
     if (!watching.ok) return watching;
     this.#unwatchFiles = watching.value;
     if (this.#keeper.watched) {
