@@ -2,7 +2,6 @@
 
 import { makeUlid } from "../core/ids.ts";
 import { forkRun, planFork } from "../record/fork.ts";
-import type { RunPlace } from "../record/runs.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
 import { findModel } from "./find_model.ts";
