@@ -20,11 +20,12 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
     ports.terminal.writeError(`agentd: ${why}\n`);
     return EXIT_USAGE;
   };
-  const { from, with: live, until } = look.own;
+  const { from, with: live, until, show } = look.own;
   if (typeof from !== "number" || live !== "model") {
     return cannot("--from N and --with model belong together: a fork goes on against a live model");
   }
   if (until !== undefined) return cannot("--until is of a replay; a fork takes --from");
+  if (show !== undefined) return cannot("--show is of a replay; a fork takes --from");
   const planned = planFork(ports.files, place, from);
   if (!planned.ok) return cannot(planned.failure);
   const recorded = recordedRun(planned.value);

@@ -27,6 +27,13 @@ for (const program of programs()) {
         5,
       ]);
       assert.equal((await completions())[0]!.body.model, "other");
+      for (const other of [["--until", "3"], ["--show", "context"]]) {
+        const { stderr } = await agentd(2, ...fork, "4", ...other);
+        assert.match(
+          stderr,
+          new RegExp(`^agentd: ${other[0]} is of a replay; a fork takes --from`),
+        );
+      }
       // Before the resume nothing of it holds.
       await script({ replies: [read("a.txt")] });
       const first = await agentd(7, ...fork, "2");
