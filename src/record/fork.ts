@@ -196,6 +196,8 @@ export function forkRun(
   const cannot = (why: string): { ok: false; failure: string } =>
     failed(`Cannot fork run ${place.id} at iteration ${from}: ${why}`);
   const directory = `${deps.runDirectory}/${id}`;
+  // Where copying fails, the directory is removed: it must be ours.
+  if (deps.files.lstat(directory).ok) return cannot(`${directory} exists already`);
   const opened = openRecord({
     files: deps.files,
     clock: deps.clock,
