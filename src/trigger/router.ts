@@ -66,15 +66,20 @@ export function openRouter(routes: readonly Route[]): Router {
 }
 
 function own(route: Route, session: string | null): OwnedRoute {
-  const wildcard = route.match.search(/[*?]/);
+  // What an agent names is one resource, and a URI may have a query.
+  const wildcard = session === null ? route.match.search(/[*?]/) : -1;
   return {
     match: route.match,
     exact: wildcard === -1,
     literalChars: wildcard === -1 ? route.match.length : wildcard,
-    pattern: globToRegExp(route.match),
+    pattern: session === null ? globToRegExp(route.match) : literalPattern(route.match),
     session,
     queue: openQueue(route),
   };
+}
+
+function literalPattern(text: string): RegExp {
+  return new RegExp(`^${text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`, "su");
 }
 
 /**
@@ -176,7 +181,7 @@ export function addDynamicRoute(
   cap: number,
 ): Outcome<"added" | "known", string> {
   const match = `${server}:${uri}`;
-  if (/[*?]/.test(uri)) return failed("a subscription names one resource, without wildcards");
+  if (uri.includes("*")) return failed("a subscription names one resource, without wildcards");
   const there = ownerOf(router, { server, uri });
   if (there !== null && there.exact) {
     const { target } = there.queue.route;
