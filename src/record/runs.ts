@@ -5,7 +5,7 @@ import { isObject, type Json } from "../core/json.ts";
 import { LISTING_INSTRUCTION_CHARS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatSize, parseDurationMs } from "../core/units.ts";
-import { parseIso } from "../core/time.ts";
+import { formatIso, parseIso } from "../core/time.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { LockHandle, LockPort } from "../ports/lock.ts";
@@ -211,7 +211,9 @@ export function resolveRun(
   if (text === "last") {
     let newest: { place: RunPlace; startedAt: string } | null = null;
     for (const place of places) {
-      const startedAt = readHead(deps.files, place.record)?.ts ?? "";
+      // One whose beginning cannot be read is not passed over for an older one.
+      const startedAt = readHead(deps.files, place.record)?.ts ??
+        formatIso(modifiedMs(deps.files, place.record));
       const later = newest === null || startedAt > newest.startedAt ||
         (startedAt === newest.startedAt && place.id > newest.place.id);
       if (later) newest = { place, startedAt };

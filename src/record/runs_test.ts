@@ -124,6 +124,16 @@ Deno.test("resolveRun: id, unique prefix, path, last; else one line that says wh
       if (typeof expected === "string") assert.equal(found.ok && found.value.id, expected, text);
       else assert.match(found.ok ? "found" : found.failure, expected);
     }
+    // The newest is the last one, readable or not: nobody goes on with an older one unawares.
+    for (const [id, hours] of [["old", -100], ["new", -1]] as const) {
+      add(deps, id, 0);
+      const path = `${deps.runDirectory}/${id}/record.jsonl`;
+      await Deno.writeTextFile(path, "garbage\n");
+      const at = new Date(NOW + hours * 3_600_000);
+      await Deno.utime(path, at, at);
+    }
+    const last = resolveRun(deps, "last");
+    assert.equal(last.ok && last.value.id, "new");
     await Deno.remove(deps.runDirectory, { recursive: true });
     const none = resolveRun(deps, "last");
     assert.match(none.ok ? "" : none.failure, /^Cannot find the last run: there is none in/);
