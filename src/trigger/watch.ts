@@ -272,7 +272,9 @@ function refusalOf(refused: readonly { server: string; message: string }[]): Ser
   const rest = others.map(({ server, message }) =>
     server === first.server ? message : `${server}: ${message}`
   );
-  return { server: first.server, message: [first.message, ...rest].join("; "), stderr: "" };
+  // A glob may name again what stands beside it.
+  const message = [...new Set([first.message, ...rest])].join("; ");
+  return { server: first.server, message, stderr: "" };
 }
 
 function key(server: string, uri: string): string {

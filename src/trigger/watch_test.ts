@@ -201,7 +201,8 @@ Deno.test("startWatch: ends by what is final: no server, no subscription, a serv
   assert.match(why!.message, /Cannot subscribe to mem:\/\/a: no/);
   assert.deepEqual(refused.told, []);
 
-  const several = open(["docs:mem://a", "docs:mem://b", "more:mem://c"], []);
+  const sources = ["docs:mem://a", "docs:mem://b", "docs:mem://*", "more:mem://c"];
+  const several = open(sources, [resource("docs", "mem://a")]);
   for (const uri of ["mem://a", "mem://c"]) several.tools.refuses.add(uri);
   assert.deepEqual(await several.begin().ended, {
     server: "docs",
