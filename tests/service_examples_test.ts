@@ -88,3 +88,13 @@ Deno.test("examples/service: exit codes and times fit", () => {
   assert(Number(service.get("TimeoutStopSec")) > 25);
   assert.match(read("Containerfile"), /^ENTRYPOINT \["\/usr\/bin\/tini", "--"/m);
 });
+
+Deno.test("examples/service: the container's volume is a directory that its user can write", () => {
+  const lines = read("Containerfile").split("\n");
+  const at = (pattern: RegExp) => lines.findIndex((line) => pattern.test(line));
+  const home = /--home-dir (\S+) --uid 10001/.exec(read("Containerfile"))![1];
+  assert.deepEqual(JSON.parse(lines[at(/^VOLUME /)]!.slice(7)), [`${home}/.local/state/agentd`]);
+  // The default of --run-dir and --state-dir lies below it.
+  const order = [at(/^USER 10001$/), at(/^RUN mkdir -p \.local\/state\/agentd$/), at(/^VOLUME /)];
+  assert(order[0] !== -1 && order.every((line, i) => i === 0 || line > order[i - 1]!), `${order}`);
+});

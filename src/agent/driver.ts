@@ -306,7 +306,7 @@ export class Driver {
       this.post({ type: "server.down", failure: change.failure });
       return;
     }
-    if (change.kind === "resource_updated" || this.#over) return;
+    if (change.kind === "resource_updated" || change.kind === "heard" || this.#over) return;
     // Several changes in a row cost one listing.
     if (this.#relisting) {
       this.#changed = true;

@@ -1,10 +1,7 @@
 /** `agentd replay RUN --from N --with model`: a new run that begins like a recorded one. */
 
 import { makeUlid } from "../core/ids.ts";
-import { isObject, type Json } from "../core/json.ts";
-import { forkRun, type ResumePlan } from "../record/fork.ts";
-import { readHead } from "../record/read.ts";
-import type { RunPlace } from "../record/runs.ts";
+import { forkRun, planFork } from "../record/fork.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
 import type { CliPorts } from "./ports.ts";
@@ -22,15 +19,18 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
     ports.terminal.writeError(`agentd: ${why}\n`);
     return EXIT_USAGE;
   };
-  const { from, with: live, until } = look.own;
+  const { from, with: live, until, show } = look.own;
   if (typeof from !== "number" || live !== "model") {
     return cannot("--from N and --with model belong together: a fork goes on against a live model");
   }
   if (until !== undefined) return cannot("--until is of a replay; a fork takes --from");
+  if (show !== undefined) return cannot("--show is of a replay; a fork takes --from");
+  const planned = planFork(ports.files, place, from);
+  if (!planned.ok) return cannot(planned.failure);
   const loaded = await loadRecorded(ports, parsed, {
     verb: "fork",
     place,
-    plan: startOf(ports, place),
+    plan: planned.value,
     fixed: ["instruction"],
   });
   if (!loaded) return EXIT_USAGE;
@@ -40,12 +40,5 @@ export async function forkReplay(ports: CliPorts, parsed: ParsedArguments): Prom
   const forked = forkRun({ ...ports, runDirectory: settings.runDirectory }, place, from, runId);
   if (!forked.ok) return cannot(forked.failure);
   tellNotices(ports, settings, [...loaded.notices, `forked from ${place.id} as ${runId}`]);
-  return await runToEnd(ports, settings, { kind: "resume", forked: true });
-}
-
-/** The start of a run as its record has it; nothing of what came after. */
-function startOf(ports: CliPorts, place: RunPlace): Pick<ResumePlan, "started" | "limits"> {
-  const head = readHead(ports.files, place.record);
-  const limits: Json | undefined = head?.limits;
-  return { started: { ...head }, limits: isObject(limits) ? limits : {} };
+  return await runToEnd(ports, settings, { start: { kind: "resume", forked: true } });
 }

@@ -47,7 +47,10 @@ export async function resumeRun(ports: CliPorts, parsed: ParsedArguments): Promi
       `resumed with ${change}`
     ),
   ]);
-  return await runToEnd(ports, settings, { kind: "resume" });
+  return await runToEnd(ports, settings, {
+    start: { kind: "resume" },
+    lines: planned.value.lines,
+  });
 }
 
 /** A recorded run that is to go on, and how the command that does it is called. */

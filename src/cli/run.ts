@@ -3,8 +3,7 @@
 import { outputFileOf } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { makeUlid } from "../core/ids.ts";
-import { runOnce } from "../supervisor/run.ts";
-import type { Start } from "../wire/payload.ts";
+import { runOnce, type RunOptions } from "../supervisor/run.ts";
 import type { ParsedArguments } from "./arguments.ts";
 import { EXIT_USAGE } from "./exit_code.ts";
 import { findModel } from "./find_model.ts";
@@ -24,11 +23,15 @@ export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Prom
   if (!settings) return EXIT_USAGE;
   tellNotices(ports, settings, loaded.notices);
   if (settings.mode === "once" && settings.lock === null) {
-    return await runToEnd(ports, settings, { kind: "fresh" });
+    return await runToEnd(ports, settings, { start: { kind: "fresh" } });
   }
   const { runDaemonSettings, runLocked } = await import("./daemon.ts");
   return settings.mode === "once"
-    ? await runLocked(ports, settings, () => runToEnd(ports, settings, { kind: "fresh" }))
+    ? await runLocked(
+      ports,
+      settings,
+      () => runToEnd(ports, settings, { start: { kind: "fresh" } }),
+    )
     : await runDaemonSettings(ports, settings);
 }
 
@@ -36,12 +39,12 @@ export async function runCommand(ports: CliPorts, parsed: ParsedArguments): Prom
 export async function runToEnd(
   ports: CliPorts,
   settings: Settings,
-  start: Start,
+  options: RunOptions,
 ): Promise<number> {
   const runId = settings.runId ?? makeUlid(ports.clock.wallMs(), ports.random.bytes(10));
   const named = { ...settings, runId };
   const spans = await openSpans(ports, named, runId);
-  const end = await runOnce(named, ports, { start });
+  const end = await runOnce(named, ports, options);
   await spans.close();
   if (!end.ok) return handProblem(ports, end.failure);
   const code = await handOver(ports, named, end.value, outputFileOf(settings));

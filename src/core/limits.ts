@@ -198,6 +198,10 @@ export const SESSION_AGE_MS_MAX = 24 * 3_600_000;
 export const TRIGGER_BODY_BYTES_MAX = 1024 * 1024;
 /** From its headers to the end of it. */
 export const TRIGGER_BODY_TIMEOUT_MS = 10_000;
+/** How often a watched directory that went away is looked for. */
+export const FILE_WATCH_RETRY_MS = 1_000;
+/** What requests in progress may take when the daemon ends. */
+export const LISTEN_CLOSE_MS = 1_000;
 /** A daemon's state file. */
 export const STATE_BYTES_MAX = 32 * 1024 * 1024;
 /** Frames `updated` of a watcher: burst and per second; changes over it wait, merged by URI. */

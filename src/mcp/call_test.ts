@@ -142,7 +142,10 @@ Deno.test("callWithRetries: a call whose server dies is lost; the server is back
     assert.equal(await answer(bench, "hostile/act"), "start 2");
     const gone = bench.told("mcp.disconnect")[0];
     assert.deepEqual([gone?.reason, gone?.code], ["ended", 7]);
-    assert.deepEqual(bench.changes, []);
+    assert.deepEqual(bench.changes, [
+      { kind: "heard", server: "hostile", heard: false },
+      { kind: "heard", server: "hostile", heard: true },
+    ]);
   } finally {
     await bench.close();
     await Deno.remove(counter);

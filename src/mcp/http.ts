@@ -19,6 +19,8 @@ export interface HttpEvents {
   sessionLost(): void;
   /** The stream of notifications was opened again: some may have been missed. */
   streamReopened(): void;
+  /** The stream of notifications could not be opened; it is tried again. */
+  streamFailed(): void;
 }
 
 /** Of a response that is an error, what is read. */
@@ -46,7 +48,8 @@ export class HttpTransport implements SdkTransport {
   readonly #fetch: Fetch;
   readonly #events: HttpEvents;
   readonly #open = new Map<string | number, AbortController>();
-  #streamsOpened = 0;
+  /** Openings of the stream of notifications that came, or failed. */
+  #streamsTried = 0;
   #wantsLength = false;
   #closed = false;
 
@@ -149,8 +152,15 @@ export class HttpTransport implements SdkTransport {
     for (const [name, text] of Object.entries(this.#server.headers)) {
       headers.set(name, this.#vault.fill(text).reveal());
     }
-    const response = await this.#fetchOnce(url, { ...init, headers }, method === "tools/call");
-    if (init.method === "GET") this.#judgeStream(response, headers.has("mcp-session-id"));
+    const isStream = init.method === "GET";
+    let response: Response;
+    try {
+      response = await this.#fetchOnce(url, { ...init, headers }, method === "tools/call");
+    } catch (error) {
+      if (isStream && init.signal?.aborted !== true) this.#failStream();
+      throw error;
+    }
+    if (isStream) this.#judgeStream(response, headers.has("mcp-session-id"));
     return this.#bounded(response, id === undefined ? undefined : Number(id));
   }
 
@@ -177,11 +187,17 @@ export class HttpTransport implements SdkTransport {
   /** What the answer to opening the stream of notifications says; calls are judged by the caller. */
   #judgeStream(response: Response, inSession: boolean): void {
     if (this.#closed) return;
-    if (response.ok && this.#streamsOpened++ > 0) this.#events.streamReopened();
+    if (response.status >= 500) this.#failStream();
+    if (response.ok && this.#streamsTried++ > 0) this.#events.streamReopened();
     // There is nothing else in such a request that could be wrong or not be found.
     if (inSession && (response.status === 404 || response.status === 400)) {
       this.#events.sessionLost();
     }
+  }
+
+  #failStream(): void {
+    this.#streamsTried++;
+    if (!this.#closed) this.#events.streamFailed();
   }
 
   #bounded(response: Response, id: number | undefined): Response {

@@ -23,3 +23,8 @@ export function readTools(
   }
   return [...tools.values()];
 }
+
+/** What a model would see of these tools: another text, other tools. */
+export function fingerprint(tools: readonly ListedTool[]): string {
+  return tools.map((tool) => `${tool.remoteName}\n${tool.fingerprint}`).join("\n\n");
+}

@@ -20,7 +20,7 @@ import { HttpTransport } from "./http.ts";
 import { exitOf, LinkLog } from "./link_log.ts";
 import { type Listing, readList } from "./listing.ts";
 import { type ListedTool, readResource } from "./metadata.ts";
-import { readTools } from "./listed_tools.ts";
+import { fingerprint, readTools } from "./listed_tools.ts";
 import { type SubscriptionEvents, Subscriptions } from "./subscriptions.ts";
 import { TimeLimit, unlessAborted } from "./timing.ts";
 
@@ -91,7 +91,8 @@ export class ServerLink {
         this.#resourcesStale = true;
         this.#listFailed = false;
       },
-      resourceUpdated: (uri) => this.#events.resourceUpdated(uri),
+      resourceUpdated: (uri, possibly) => this.#events.resourceUpdated(uri, possibly),
+      heard: (now) => this.#events.heard(now),
     }, this.#life.signal);
   }
 
@@ -251,6 +252,7 @@ export class ServerLink {
         },
         stray: (line) => this.#log.stray(line),
         streamReopened: () => this.#subscriptions.reportAll(),
+        streamFailed: () => this.#subscriptions.lost(),
       }, signal);
       if (!opened.ok) {
         const delayMs = backoffMs(HTTP_START_BACKOFF, attempt + 1, random.unit());
@@ -342,6 +344,7 @@ export class ServerLink {
   #recover(connection: Connection, reason: string): void {
     this.#log.disconnected(connection, reason);
     connection.retire();
+    this.#subscriptions.lost();
     const over = this.#restart(connection);
     if (this.#state.kind !== "down") this.#state = { kind: "recovering", over };
   }
@@ -392,8 +395,4 @@ export class ServerLink {
 /** Whether arguments travel in headers too: HTTP, in the second era. */
 function mirrorsHeaders(connection: Connection): boolean {
   return connection.modern && connection.transport instanceof HttpTransport;
-}
-
-function fingerprint(tools: readonly ListedTool[]): string {
-  return tools.map((tool) => `${tool.remoteName}\n${tool.fingerprint}`).join("\n\n");
 }

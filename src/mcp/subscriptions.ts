@@ -18,7 +18,9 @@ import { TimeLimit } from "./timing.ts";
 export interface SubscriptionEvents {
   toolsChanged(): void;
   resourcesChanged(): void;
-  resourceUpdated(uri: string): void;
+  resourceUpdated(uri: string, possibly: boolean): void;
+  /** The server is not heard for now, or is heard again. */
+  heard(now: boolean): void;
 }
 
 /** Watched resources of one server. */
@@ -43,6 +45,7 @@ export class Subscriptions {
   readonly #life: AbortSignal;
   #connection: Connection | null = null;
   #listening: Listening | null = null;
+  #heard = true;
   /** Openings of the stream happen one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -70,7 +73,7 @@ export class Subscriptions {
       if (current()) this.#events.resourcesChanged();
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
-      if (current() && this.#concerns(params.uri)) this.#events.resourceUpdated(params.uri);
+      if (current() && this.#concerns(params.uri)) this.#events.resourceUpdated(params.uri, false);
     });
     if (connection.modern) {
       // A server that refuses the stream, or does not answer, is used without it.
@@ -85,9 +88,17 @@ export class Subscriptions {
     }
   }
 
-  /** Reports every watched resource once: it may have changed while nobody listened. */
+  /** It is not heard for now. */
+  lost(): void {
+    if (this.#heard) this.#events.heard(false);
+    this.#heard = false;
+  }
+
+  /** It is heard again: every watched resource may have changed meanwhile, and is reported once. */
   reportAll(): void {
-    for (const uri of this.#watched) this.#events.resourceUpdated(uri);
+    if (!this.#heard) this.#events.heard(true);
+    this.#heard = true;
+    for (const uri of this.#watched) this.#events.resourceUpdated(uri, true);
   }
 
   /** Watches a resource. */
@@ -190,6 +201,7 @@ export class Subscriptions {
       const opened = await this.#listen(connection, limit.signal).then(() => true, () => false);
       limit.clear();
       if (opened) return this.reportAll();
+      this.lost();
     }
   }
 

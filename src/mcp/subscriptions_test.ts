@@ -51,6 +51,17 @@ async function did(bench: HostBench, name: string): Promise<void> {
   assert.ok(outcome.ok, JSON.stringify(outcome));
 }
 
+/** Waits until the server is not heard, or is heard again. */
+async function untilHeard(bench: HostBench, heard: boolean): Promise<void> {
+  await bench.change((each) => each.kind === "heard" && each.heard === heard);
+}
+
+/** Whether the last update of a resource was seen, or is only possible. */
+function isPossible(bench: HostBench): boolean | undefined {
+  const last = bench.changes.findLast((each) => each.kind === "resource_updated");
+  return last?.kind === "resource_updated" ? last.possibly : undefined;
+}
+
 /** Forgets what changed so far and waits for the next update of a watched resource. */
 async function nextUpdate(bench: HostBench, cause: () => Promise<unknown>): Promise<string> {
   bench.changes.length = 0;
@@ -65,8 +76,12 @@ Deno.test("Subscriptions: stdio, first era: what is watched is told, across a de
     assert.equal(await nextUpdate(bench, () => bench.host.subscribe("hostile", uri)), uri);
     assert.deepEqual(await bench.host.subscribe("hostile", uri), { ok: true, value: undefined });
     const crash = () => callTool(bench, "hostile/crash");
+    assert.equal(isPossible(bench), false);
     assert.equal(await nextUpdate(bench, crash), uri);
     await did(bench, "hostile/act");
+    assert.equal(isPossible(bench), true);
+    const heard = bench.changes.flatMap((each) => each.kind === "heard" ? [each.heard] : []);
+    assert.deepEqual(heard, [false, true]);
     // Once by the server's own word at subscribing, once as possibly changed; nothing unwatched.
     assert.deepEqual(updated(bench), [uri, uri]);
     assert.ok((await bench.host.unsubscribe("hostile", uri)).ok);
@@ -125,9 +140,12 @@ Deno.test("Subscriptions: HTTP, first era: streams that end and sessions that ar
       // A server that restarts is found again without any call.
       const restart = async () => {
         await server.stop();
+        await untilHeard(bench, false);
         server = await startServer([...legacyHttp, String(port)]);
       };
       assert.equal(await nextUpdate(bench, restart), uri);
+      await untilHeard(bench, true);
+      assert.equal(isPossible(bench), true);
       assert.equal(await nextUpdate(bench, update), uri);
     });
   } finally {
@@ -168,9 +186,12 @@ Deno.test("Subscriptions: HTTP, second era: one stream, opened again when the se
       assert.equal(await nextUpdate(bench, () => did(bench, "web/change")), uri);
       const restart = async () => {
         await server.stop();
+        await untilHeard(bench, false);
         server = await startServer([...modern, "http", String(port)]);
       };
       assert.equal(await nextUpdate(bench, restart), uri);
+      await untilHeard(bench, true);
+      assert.equal(isPossible(bench), true);
       assert.equal(await nextUpdate(bench, () => did(bench, "web/change")), uri);
       assert.ok(!updated(bench).includes("mem://unwatched"));
       const asked = await callTool(bench, "web/ask");

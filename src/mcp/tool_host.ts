@@ -187,7 +187,8 @@ class ToolHost implements ToolsPort {
     return new ServerLink(deps, settings, {
       toolsChanged: () => tell({ kind: "tools", server }),
       resourcesChanged: () => tell({ kind: "resources", server }),
-      resourceUpdated: (uri) => tell({ kind: "resource_updated", server, uri }),
+      resourceUpdated: (uri, possibly) => tell({ kind: "resource_updated", server, uri, possibly }),
+      heard: (now) => tell({ kind: "heard", server, heard: now }),
       down: (failure) => {
         // Losing an optional server costs its tools, not the run.
         if (settings.required) return tell({ kind: "server_down", failure });

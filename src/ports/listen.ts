@@ -10,7 +10,7 @@ export interface ListenFailure {
 export interface Listening {
   /** The port in fact: what 0 became. */
   port: number;
-  /** Stops taking requests and waits for those in progress. */
+  /** Stops taking requests and waits for those in progress, LISTEN_CLOSE_MS at most. */
   close(): Promise<void>;
 }
 

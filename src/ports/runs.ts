@@ -74,7 +74,10 @@ export interface WatcherHandle {
 
 /** What a watcher reports while it lives. */
 export interface WatcherListener {
-  /** The servers of these names are connected, and every subscription is in place. */
+  /**
+   * The servers of these names are connected, and their subscriptions in place. First when all of
+   * them are; then whenever one is lost or is back.
+   */
   connected(servers: readonly string[]): void;
   /** `possibly`: after a reconnect; nobody saw it change. */
   updated(server: string, uri: string, possibly: boolean): void;

@@ -79,7 +79,10 @@ export interface ServerFailure {
 export type ToolsChange =
   | { kind: "tools"; server: string }
   | { kind: "resources"; server: string }
-  | { kind: "resource_updated"; server: string; uri: string }
+  /** `possibly`: nobody saw it change, but while the server was not heard it may have. */
+  | { kind: "resource_updated"; server: string; uri: string; possibly: boolean }
+  /** It is not heard for now, or is heard again: what was watched then is possibly changed. */
+  | { kind: "heard"; server: string; heard: boolean }
   | { kind: "server_down"; failure: ServerFailure };
 
 /**

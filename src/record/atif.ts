@@ -9,6 +9,10 @@ import type { AgentTranscript, TranscriptCall, TranscriptEntry } from "./transcr
 /** The version of the format that is written. */
 const ATIF_VERSION = "ATIF-v1.8";
 
+const STEPS_NOTE =
+  "final_metrics.total_steps counts the turns of the model; the steps are also the " +
+  "prompts that it was given and what the runtime did.";
+
 const IMAGES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const SOUNDS: ReadonlySet<string> = new Set([
   "audio/wav",
@@ -26,14 +30,18 @@ export function toAtif(agents: readonly AgentTranscript[]): JsonObject {
   const [root, ...children] = agents;
   if (root === undefined) return {};
   const ids = new Map(children.map((child) => [child.path, trajectoryId(child)]));
-  const embedded = children.map((child) => trajectory(child, ids));
+  const embedded = children.map((child) => trajectory(child, ids, agents));
   return {
-    ...trajectory(root, ids),
+    ...trajectory(root, ids, agents),
     ...(embedded.length === 0 ? {} : { subagent_trajectories: embedded }),
   };
 }
 
-function trajectory(agent: AgentTranscript, children: ReadonlyMap<string, string>): JsonObject {
+function trajectory(
+  agent: AgentTranscript,
+  children: ReadonlyMap<string, string>,
+  agents: readonly AgentTranscript[],
+): JsonObject {
   const steps: JsonObject[] = [];
   const add = (step: JsonObject): void => {
     steps.push({ step_id: steps.length + 1, ...step });
@@ -67,7 +75,9 @@ function trajectory(agent: AgentTranscript, children: ReadonlyMap<string, string
       extra: { path: agent.path, agent_id: agent.agentId },
     },
     steps,
-    final_metrics: finalMetrics(agent),
+    // The format wants it said where the two numbers differ.
+    ...(steps.length === agent.usage.steps ? {} : { notes: STEPS_NOTE }),
+    final_metrics: finalMetrics(agent, costOf(agent, agents)),
   };
 }
 
@@ -167,13 +177,24 @@ function isMedia(part: Part): boolean {
     (part.type === "audio" && SOUNDS.has(part.mimeType));
 }
 
-function finalMetrics(agent: AgentTranscript): JsonObject {
+/** An agent's cost with that of its subagents, as the format has it; null where one is unknown. */
+function costOf(agent: AgentTranscript, agents: readonly AgentTranscript[]): number | null {
+  let sum = 0;
+  for (const { path, usage } of agents) {
+    if (path !== agent.path && !path.startsWith(`${agent.path}.`)) continue;
+    if (usage.cost === null) return null;
+    sum += usage.cost;
+  }
+  return sum;
+}
+
+function finalMetrics(agent: AgentTranscript, cost: number | null): JsonObject {
   const { usage, end } = agent;
   return {
     total_prompt_tokens: usage.tokens_in,
     total_completion_tokens: usage.tokens_out,
     total_cached_tokens: usage.tokens_cached,
-    ...(usage.cost === null ? {} : { total_cost_usd: usage.cost }),
+    ...(cost === null ? {} : { total_cost_usd: cost }),
     total_steps: usage.steps,
     extra: {
       status: end?.status ?? null,

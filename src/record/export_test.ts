@@ -74,7 +74,27 @@ Deno.test("toAtif: valid against a schema of the specification, and by its rules
         for (const result of results) assert.ok(calls.includes(result.source_call_id!));
         assert.equal(results.length, calls.length);
       });
+      // "If not equivalent to the number of steps in the trajectory, must be documented" in notes.
+      const { total_steps: steps } = document.final_metrics as JsonObject;
+      assert.equal(steps === (document.steps as Json[]).length, document.notes === undefined);
     }
+  }));
+
+Deno.test("toAtif: a cost includes those of subagents, and is left out where one is unknown", () =>
+  withTree((agents) => {
+    const costs = (...each: (number | null)[]) => {
+      const priced = agents.map((agent, i) => ({
+        ...agent,
+        usage: { ...agent.usage, cost: each[i]! },
+      }));
+      const atif = toAtif(priced);
+      return [atif, ...(atif.subagent_trajectories as JsonObject[])].map((document) =>
+        (document.final_metrics as JsonObject).total_cost_usd
+      );
+    };
+    assert.deepEqual(costs(0.5, 0.25), [0.75, 0.25]);
+    assert.deepEqual(costs(0.5, null), [undefined, undefined]);
+    assert.deepEqual(costs(null, 0.25), [undefined, 0.25]);
   }));
 
 Deno.test("toAtif: the schema refuses what the specification forbids", () =>

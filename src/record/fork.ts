@@ -12,8 +12,9 @@ import type { FilesPort } from "../ports/files.ts";
 import type { LockPort } from "../ports/lock.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { openRecord, RECORD_FILE, type RecordWriter } from "./append.ts";
+import type { RecordLine } from "../wire/record.ts";
 import { countOf } from "./output.ts";
-import { describeFault, readRecord } from "./read.ts";
+import { describeFault, isForeignVersion, readRecord, type RecordFault } from "./read.ts";
 import { isRunning, type RunPlace } from "./runs.ts";
 import { TERMINAL_TYPE } from "./terminal.ts";
 
@@ -32,6 +33,8 @@ export interface ResumePlan {
   /** How the last stretch ended; null if it was cut off. */
   end: AgentResult | null;
   steps: number;
+  /** Whole lines of the record. */
+  lines: number;
   /** Intents without an outcome: they become `unknown`. */
   openCalls: string[];
   tornBytes: number;
@@ -54,17 +57,19 @@ export async function planResume(
     limits: {},
     end: null,
     steps: 0,
+    lines: 0,
     openCalls: [],
     tornBytes: 0,
   };
   const open = new Set<string>();
   for (const item of readRecord(deps.files, place.record)) {
-    if (item.kind === "fault") return cannot(`its record is damaged: ${describeFault(item.fault)}`);
+    if (item.kind === "fault") return cannot(faultOf(item.fault));
     if (item.kind === "torn") {
       plan.tornBytes = item.bytes;
       continue;
     }
     const { line } = item;
+    plan.lines = line.seq;
     if (line.type === "run.started") started = { ...line };
     if (line.type === "run.resumed" && started !== null) takeTerms(started, line);
     if (line.type === "run.started" || line.type === "run.resumed") {
@@ -77,11 +82,25 @@ export async function planResume(
     else if (line.type === TERMINAL_TYPE) plan.end = line as unknown as AgentResult;
   }
   if (started === null) return cannot("its record does not hold its start");
+  const subagent = subagentOf(started);
+  if (subagent !== null) return cannot(subagent);
   const { end } = plan;
   if (end?.status === "completed" || end?.status === "refused") {
     return cannot(`it ended ${end.status}, and nothing is left to do`);
   }
   return success({ ...plan, started, openCalls: [...open] });
+}
+
+/** A later format is no damage. */
+function faultOf(fault: RecordFault): string {
+  const what = describeFault(fault);
+  return isForeignVersion(fault) ? what : `its record is damaged: ${what}`;
+}
+
+/** Why a subagent does not go on by itself: what it may do is its parent's to give. */
+function subagentOf(started: JsonObject): string | null {
+  const path = isObject(started.identity) ? started.identity.path : "0";
+  return path === "0" ? null : `it is the subagent ${path} of a run: only the whole run goes on`;
 }
 
 /** What a resume changed holds for the next one too. */
@@ -113,6 +132,50 @@ function show(value: Json | undefined): string {
   return value === undefined ? "(unset)" : clip(JSON.stringify(value), VALUE_CHARS_MAX);
 }
 
+/** What a fork goes on with: the terms that held in iteration `from`. A failure is one sentence. */
+export function planFork(
+  files: FilesPort,
+  place: RunPlace,
+  from: number,
+): Outcome<Pick<ResumePlan, "started" | "limits">, string> {
+  const cannot = (why: string): { ok: false; failure: string } =>
+    failed(`Cannot fork run ${place.id} at iteration ${from}: ${why}`);
+  let started: JsonObject | null = null;
+  let limits: JsonObject = {};
+  const lines = linesBefore(files, place, from);
+  let next = lines.next();
+  for (; !next.done; next = lines.next()) {
+    const line = next.value;
+    if (line.type === "run.started") started = { ...line };
+    if (line.type === "run.resumed" && started !== null) takeTerms(started, line);
+    const begins = line.type === "run.started" || line.type === "run.resumed";
+    if (begins && isObject(line.limits)) limits = line.limits;
+  }
+  if (next.value !== null) return cannot(next.value);
+  if (started === null) return cannot("its record does not hold its start");
+  const subagent = subagentOf(started);
+  return subagent === null ? success({ started, limits }) : cannot(subagent);
+}
+
+/** The lines up to the moment before the model answered in iteration `from`; why there are none. */
+function* linesBefore(
+  files: FilesPort,
+  place: RunPlace,
+  from: number,
+): Generator<RecordLine, string | null, void> {
+  let requested = 0;
+  for (const item of readRecord(files, place.record)) {
+    if (item.kind === "fault") return faultOf(item.fault);
+    if (item.kind === "torn") break;
+    const { line } = item;
+    if (line.type === "model.requested" && line.purpose === "turn") requested = Number(line.step);
+    if (line.type === "model.answered" && requested === from) return null;
+    yield line;
+  }
+  // A run that was cut off while the model was asked can be forked there too.
+  return requested === from ? null : `it made ${countOf(requested, "iteration")}`;
+}
+
 /** What {@link forkRun} needs. */
 export interface ForkDeps {
   files: FilesPort;
@@ -134,6 +197,8 @@ export function forkRun(
   const cannot = (why: string): { ok: false; failure: string } =>
     failed(`Cannot fork run ${place.id} at iteration ${from}: ${why}`);
   const directory = `${deps.runDirectory}/${id}`;
+  // Where copying fails, the directory is removed: it must be ours.
+  if (deps.files.lstat(directory).ok) return cannot(`${directory} exists already`);
   const opened = openRecord({
     files: deps.files,
     clock: deps.clock,
@@ -163,27 +228,22 @@ function copyLines(
   id: string,
   directory: string,
 ): string | null {
-  let requested = 0;
-  for (const item of readRecord(files, place.record)) {
-    if (item.kind === "fault") return `its record is damaged: ${describeFault(item.fault)}`;
-    if (item.kind === "torn") break;
-    const { v: _v, seq: _seq, ts: _ts, prev: _prev, ...payload } = item.line;
-    if (item.line.type === "model.requested" && item.line.purpose === "turn") {
-      requested = Number(item.line.step);
-    }
-    if (item.line.type === "model.answered" && requested === from) return null;
-    if (item.line.type === "run.started" && isObject(payload.identity)) {
+  const lines = linesBefore(files, place, from);
+  let next = lines.next();
+  for (; !next.done; next = lines.next()) {
+    const line = next.value;
+    const { v: _v, seq: _seq, ts: _ts, prev: _prev, ...payload } = line;
+    if (line.type === "run.started" && isObject(payload.identity)) {
       payload.identity = { ...payload.identity, runId: id, directory };
       payload.forked_from = { run_id: place.id, step: from };
     }
-    writer.append(item.line.type, payload, item.line.at);
-    if (item.line.seq % 256 === 0) {
+    writer.append(line.type, payload, line.at);
+    if (line.seq % 256 === 0) {
       const flushed = writer.flush();
       if (!flushed.ok) return flushed.failure.message;
     }
   }
-  // A run that was cut off while the model was asked can be forked there too.
-  return requested === from ? null : `it made ${countOf(requested, "iteration")}`;
+  return next.value;
 }
 
 /** Artifacts and notes, which the copied lines may name. Null when done, else why not. */

@@ -82,11 +82,14 @@ function agentSpans(
   return spans;
 }
 
-/** A subagent hangs on the call that started it, else on the agent above it. */
+/**
+ * A subagent hangs on the call that started it, else on the agent above it. The first agent is the
+ * root of the trace: the span that its telemetry names above it is the supervisor's, which is none.
+ */
 function parentOf(agent: AgentTranscript, agents: readonly AgentTranscript[]): JsonObject {
   const path = agent.path.slice(0, Math.max(0, agent.path.lastIndexOf(".")));
   const parent = agents.find((other) => other.path === path);
-  if (parent === undefined) return agent.parentSpanId ? { parentSpanId: agent.parentSpanId } : {};
+  if (parent === undefined) return {};
   for (const entry of parent.entries) {
     if (entry.kind !== "turn") continue;
     const call = entry.calls.find((candidate) => candidate.child === agent.path);

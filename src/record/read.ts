@@ -313,9 +313,9 @@ function parseLine(bytes: Uint8Array): RecordLine | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     const line: unknown = JSON.parse(text);
-    return isObject(line) && typeof line.type === "string" && typeof line.seq === "number"
-      ? line as RecordLine
-      : undefined;
+    const known = isObject(line) && line.v === RECORD_VERSION && typeof line.type === "string" &&
+      typeof line.seq === "number";
+    return known ? line as RecordLine : undefined;
   } catch {
     return undefined;
   }

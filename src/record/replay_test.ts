@@ -319,6 +319,11 @@ Deno.test("forkRun: a new run that goes on from an iteration; the old one stays 
     assert.equal(Deno.readTextFileSync(place.record), before);
     const again = forkRun(deps, place, 4, "two");
     assert.match(again.ok ? "" : again.failure, /^Cannot fork run one at iteration 4: /);
+    Deno.mkdirSync(`${root}/mine`);
+    Deno.writeTextFileSync(`${root}/mine/data`, "x");
+    const mine = forkRun(deps, place, 50, "mine");
+    assert.match(mine.ok ? "" : mine.failure, /exists already$/);
+    assert.equal(Deno.readTextFileSync(`${root}/mine/data`), "x");
     const beyond = forkRun(deps, place, 50, "three");
     assert.match(beyond.ok ? "" : beyond.failure, /it made 6 iterations$/);
     assert.throws(() => Deno.statSync(`${root}/three`));

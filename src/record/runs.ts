@@ -5,7 +5,7 @@ import { isObject, type Json } from "../core/json.ts";
 import { LISTING_INSTRUCTION_CHARS_MAX } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatSize, parseDurationMs } from "../core/units.ts";
-import { parseIso } from "../core/time.ts";
+import { formatIso, parseIso } from "../core/time.ts";
 import { type ClockPort, pause } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { LockHandle, LockPort } from "../ports/lock.ts";
@@ -210,7 +210,9 @@ export function resolveRun(
   if (text === "last") {
     let newest: { place: RunPlace; startedAt: string } | null = null;
     for (const place of places) {
-      const startedAt = readHead(deps.files, place.record)?.ts ?? "";
+      // One whose beginning cannot be read is not passed over for an older one.
+      const startedAt = readHead(deps.files, place.record)?.ts ??
+        formatIso(modifiedMs(deps.files, place.record));
       const later = newest === null || startedAt > newest.startedAt ||
         (startedAt === newest.startedAt && place.id > newest.place.id);
       if (later) newest = { place, startedAt };
@@ -319,8 +321,14 @@ async function prune(
   }
   const runs = await listRuns(deps);
   const now = deps.clock.wallMs();
+  const notes: string[] = [];
   const doomed = runs.filter((run, place) => {
     if (run.state === "running") return false;
+    if (run.state === "damaged") {
+      // How old it is, and what it would tell, nobody knows: that is for a person to remove.
+      notes.push(`agentd: run ${run.run_id} is kept: its record cannot be read\n`);
+      return false;
+    }
     if (count !== undefined) return place >= count;
     const lastMs = parseIso(run.last_at ?? "") ?? modifiedMs(deps.files, run.record);
     return now - lastMs > ageMs!;
@@ -340,7 +348,8 @@ async function prune(
     ? JSON.stringify({ removed: removed.map((run) => run.run_id), bytes }, null, 2) + "\n"
     : removed.map((run) => `removed ${run.run_id} (${formatSize(run.bytes)})\n`).join("") +
       `${removed.length} of ${runs.length} runs removed, ${formatSize(bytes)} freed\n`;
-  return { exitCode: failures.length > 0 ? 1 : 0, stdout, stderr: failures.join("") };
+  const stderr = [...notes, ...failures].join("");
+  return { exitCode: failures.length > 0 ? 1 : 0, stdout, stderr };
 }
 
 function modifiedMs(files: FilesPort, path: string): number {

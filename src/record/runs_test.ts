@@ -124,6 +124,16 @@ Deno.test("resolveRun: id, unique prefix, path, last; else one line that says wh
       if (typeof expected === "string") assert.equal(found.ok && found.value.id, expected, text);
       else assert.match(found.ok ? "found" : found.failure, expected);
     }
+    // The newest is the last one, readable or not: nobody goes on with an older one unawares.
+    for (const [id, hours] of [["old", -100], ["new", -1]] as const) {
+      add(deps, id, 0);
+      const path = `${deps.runDirectory}/${id}/record.jsonl`;
+      await Deno.writeTextFile(path, "garbage\n");
+      const at = new Date(NOW + hours * 3_600_000);
+      await Deno.utime(path, at, at);
+    }
+    const last = resolveRun(deps, "last");
+    assert.equal(last.ok && last.value.id, "new");
     await Deno.remove(deps.runDirectory, { recursive: true });
     const none = resolveRun(deps, "last");
     assert.match(none.ok ? "" : none.failure, /^Cannot find the last run: there is none in/);
@@ -155,6 +165,31 @@ Deno.test("runsCommand --prune: by age or number, sizes shown, never a running r
     const all = await runsCommand(deps, { output: "text", prune: { keep: "0" } });
     assert.match(all.stdout, /2 of 2 runs removed/);
     assert.deepEqual(await ids(), []);
+  }));
+
+Deno.test("runsCommand --prune: what cannot be read is kept, and said", () =>
+  withRuns(async (deps) => {
+    for (const id of ["head", "tail", "middle", "later", "sound"]) add(deps, id, 90);
+    add(deps, "cut", 90, null);
+    const change = (id: string, edit: (text: string) => string) => {
+      const path = `${deps.runDirectory}/${id}/record.jsonl`;
+      Deno.writeTextFileSync(path, edit(Deno.readTextFileSync(path)));
+    };
+    change("head", () => "garbage\n");
+    change("tail", (text) => `${text}garbage\n`);
+    change("cut", (text) => text.replace('"seq":2', '"seq":9'));
+    change("later", (text) => text.replaceAll(/^\{"v":1/gm, '{"v":9'));
+    const { exitCode, stdout, stderr } = await runsCommand(deps, {
+      output: "text",
+      prune: { keep: "30d" },
+    });
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /^removed sound .*\nremoved middle .*\n2 of 6 runs removed, /);
+    const kept = ["later", "cut", "tail", "head"];
+    const said = stderr.trimEnd().split("\n").sort();
+    const why = "is kept: its record cannot be read";
+    assert.deepEqual(said, kept.map((id) => `agentd: run ${id} ${why}`).sort());
+    assert.deepEqual((await listRuns(deps)).map((run) => run.run_id).sort(), kept.sort());
   }));
 
 Deno.test("holdRun: one supervisor a run; the next is told, and may when the first is gone", () =>

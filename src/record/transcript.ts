@@ -80,7 +80,6 @@ export interface AgentTranscript {
   agentId: string;
   runId: string;
   traceId: string;
-  parentSpanId: string | null;
   startedAt: string;
   lastAt: string;
   model: string | null;
@@ -138,7 +137,6 @@ export class TranscriptReader {
       agentId: String(identity.agentId ?? ""),
       runId: String(identity.runId ?? ""),
       traceId: String(identity.traceId ?? ""),
-      parentSpanId: typeof identity.parentSpanId === "string" ? identity.parentSpanId : null,
       startedAt: start.ts,
       lastAt: trace.last_at ?? start.ts,
       model: trace.model,

@@ -1,10 +1,13 @@
 /** Mode once: one run from its directory to its end. */
 
 import type { Settings } from "../config/settings.ts";
-import { type Outcome, success } from "../core/outcome.ts";
+import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatIso } from "../core/time.ts";
 import type { Start } from "../wire/payload.ts";
 import type { RunResult } from "../wire/result.ts";
+import type { FilesPort } from "../ports/files.ts";
+import { RECORD_FILE } from "../record/append.ts";
+import { readTail } from "../record/read.ts";
 import { holdRun } from "../record/runs.ts";
 import type { SupervisorPorts } from "./ports.ts";
 import { deliverRecording } from "./recording.ts";
@@ -16,6 +19,8 @@ export type { RunProblem } from "./root.ts";
 /** How a run begins. */
 export interface RunOptions {
   start: Start;
+  /** Lines of the record that is gone on with, as they were read; left out: nobody looked. */
+  lines?: number;
 }
 
 /** A run as it ended; the exit code is the command line's business. */
@@ -47,6 +52,11 @@ export async function runOnce(
   const { runId, directory, startedWallMs, telemetry, tree } = opened.value;
   const held = await holdRun(ports, directory);
   if (!held.ok) return held;
+  const problem = movedOn(ports.files, directory, runId, options.lines);
+  if (problem !== null) {
+    held.value.release();
+    return failed(problem);
+  }
   const stopper = listenForSignals(ports, tree, (reason) => {
     telemetry.emit("proc.shutdown", { reason });
   });
@@ -68,6 +78,21 @@ export async function runOnce(
     artifact,
     directory,
   });
+}
+
+/** What was decided from a record holds for that record alone: another may have gone on meanwhile. */
+function movedOn(
+  files: FilesPort,
+  directory: string,
+  runId: string,
+  lines: number | undefined,
+): RunProblem | null {
+  if (lines === undefined) return null;
+  const tail = readTail(files, `${directory}/${RECORD_FILE}`);
+  if (tail?.last?.seq === lines) return null;
+  const message =
+    `Cannot resume run ${runId}: its record has changed since it was read; look again`;
+  return { class: "running", message };
 }
 
 interface Stopper {

@@ -11,17 +11,23 @@ export const systemFileWatch: FileWatchPort = {
       const message = error instanceof Error ? error.message : String(error);
       return failed({ message: `${directory}: ${message}` });
     }
+    let open = true;
+    const close = () => {
+      if (open) watcher.close();
+      open = false;
+    };
     void (async () => {
       for await (const event of watcher) {
         if (event.flag === "rescan") events.missed();
         if (event.kind === "access") continue;
+        // Removed or moved away: what has its name later is another directory.
+        if (event.kind === "remove" && event.paths.includes(directory)) break;
         for (const path of event.paths) events.changed(path);
       }
+      if (!open) return;
+      close();
+      events.gone();
     })();
-    let open = true;
-    return success(() => {
-      if (open) watcher.close();
-      open = false;
-    });
+    return success(close);
   },
 };

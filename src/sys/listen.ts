@@ -1,3 +1,4 @@
+import { LISTEN_CLOSE_MS } from "../core/limits.ts";
 import { failed, success } from "../core/outcome.ts";
 import type { ListenPort } from "../ports/listen.ts";
 
@@ -11,7 +12,7 @@ export const systemListen: ListenPort = {
         onListen: () => {},
         onError: () => new Response("internal error\n", { status: 500 }),
       }, handle);
-      return success({ port: server.addr.port, close: () => server.shutdown() });
+      return success({ port: server.addr.port, close: () => within(server.shutdown()) });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (error instanceof Deno.errors.AddrInUse) return failed({ class: "in_use", message });
@@ -21,3 +22,14 @@ export const systemListen: ListenPort = {
     }
   },
 };
+
+/** Whoever sends half a request and waits must not keep a daemon from its end. */
+function within(closing: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, LISTEN_CLOSE_MS);
+  void closing.catch(() => {}).then(() => {
+    clearTimeout(timer);
+    resolve();
+  });
+  return promise;
+}

@@ -33,6 +33,8 @@ export interface EndpointDeps {
 
 /** Answers one request. */
 export async function answerRequest(request: Request, deps: EndpointDeps): Promise<Response> {
+  // The host that the request names is part of it, and may be anything.
+  if (!URL.canParse(request.url)) return text(400, "bad request");
   const { pathname } = new URL(request.url);
   const name = /^\/trigger\/([^/]+)$/.exec(pathname)?.[1];
   if (name !== undefined) return await answerTrigger(request, name, deps);
@@ -79,7 +81,7 @@ async function answerTrigger(
   const body = await readBody(request, deps.clock);
   if (body === "late") return text(408, "the body took too long");
   if (body === null) return text(413, `the body is over ${TRIGGER_BODY_BYTES_MAX} bytes`);
-  const mimeType = request.headers.get("content-type") ?? "application/octet-stream";
+  const mimeType = mimeTypeOf(request.headers.get("content-type") ?? "");
   const answer = deps.trigger({ name, mimeType, body });
   switch (answer.kind) {
     case "accepted":
@@ -92,6 +94,17 @@ async function answerTrigger(
     case "failed":
       return text(500, answer.message);
   }
+}
+
+const MIME_TYPE_CHARS_MAX = 128;
+const MIME_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w.-]+="?[\w!#$&^.+-]*"?)*$/;
+
+/** A media type, or that of any bytes: the agent reads it, and a header may hold any words. */
+function mimeTypeOf(header: string): string {
+  const type = header.trim();
+  return type.length <= MIME_TYPE_CHARS_MAX && MIME_TYPE.test(type)
+    ? type
+    : "application/octet-stream";
 }
 
 /** Compares digests, whose bytes say nothing about the token, in constant time. */

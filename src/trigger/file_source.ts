@@ -1,9 +1,9 @@
 /** Files as a source of changes: `file:GLOB`, watched from the longest directory without wildcard. */
 
-import { RESOURCES_MAX } from "../core/limits.ts";
+import { FILE_WATCH_RETRY_MS, RESOURCES_MAX } from "../core/limits.ts";
 import { globToRegExp } from "../core/glob.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
-import type { Cancel } from "../ports/clock.ts";
+import type { Cancel, ClockPort } from "../ports/clock.ts";
 import type { FileWatchPort } from "../ports/file_watch.ts";
 import type { FilesPort } from "../ports/files.ts";
 
@@ -62,42 +62,77 @@ export function listMatches(files: FilesPort, glob: FileGlob): string[] {
   return out;
 }
 
+/** What is told of watched files. */
+export interface FileEvents {
+  /** The absolute path of a file that a glob matches; `possibly`: the system may have missed it. */
+  changed(path: string, possibly: boolean): void;
+  /** A glob's directory is gone and it is not watched for now, or is watched again. */
+  held(glob: string, now: boolean): void;
+}
+
 /**
- * Watches globs. `changed` gets the absolute path of each file that a glob matches; what the system
- * may have missed is told as `possibly`.
+ * Watches globs. A directory that must be watched and is not there fails; one that goes away later is
+ * looked for until it is back, and then whatever it holds has possibly changed.
  */
 export function watchFiles(
-  ports: { files: FilesPort; fileWatch: FileWatchPort },
+  ports: { files: FilesPort; fileWatch: FileWatchPort; clock: ClockPort },
   globs: readonly FileGlob[],
-  changed: (path: string, possibly: boolean) => void,
+  events: FileEvents,
 ): Outcome<Cancel, string> {
-  const cancels: Cancel[] = [];
+  const cancels = new Map<FileGlob, Cancel>();
   const stop = () => {
-    for (const cancel of cancels.splice(0)) cancel();
+    for (const cancel of cancels.values()) cancel();
+    cancels.clear();
   };
-  for (const glob of globs) {
-    const real = ports.files.realPath(glob.directory);
-    if (!real.ok) {
-      stop();
-      return failed(`Cannot watch ${glob.glob}: ${real.failure.message}`);
-    }
-    const watched = ports.fileWatch.watch(real.value, glob.recursive, {
-      // The system names what it watches by its real path; the operator may have named a link.
-      changed: (path) => {
-        const named = path.startsWith(real.value)
-          ? glob.directory + path.slice(real.value.length)
-          : path;
-        if (glob.pattern.test(named)) changed(named, false);
-      },
-      missed: () => {
-        for (const path of listMatches(ports.files, glob)) changed(path, true);
+  const tellAll = (glob: FileGlob) => {
+    for (const path of listMatches(ports.files, glob)) events.changed(path, true);
+  };
+  const watch = (glob: FileGlob): Outcome<Cancel, string> =>
+    watchGlob(ports, glob, {
+      changed: (path) => events.changed(path, false),
+      missed: () => tellAll(glob),
+      gone: () => {
+        events.held(glob.glob, false);
+        lookFor(glob);
       },
     });
+  const lookFor = (glob: FileGlob): void => {
+    const look = ports.clock.after(FILE_WATCH_RETRY_MS, () => {
+      const watched = watch(glob);
+      if (!watched.ok) return lookFor(glob);
+      cancels.set(glob, watched.value);
+      events.held(glob.glob, true);
+      tellAll(glob);
+    });
+    cancels.set(glob, look);
+  };
+  for (const glob of globs) {
+    const watched = watch(glob);
     if (!watched.ok) {
       stop();
-      return failed(`Cannot watch ${glob.glob}: ${watched.failure.message}`);
+      return watched;
     }
-    cancels.push(watched.value);
+    cancels.set(glob, watched.value);
   }
   return success(stop);
+}
+
+function watchGlob(
+  ports: { files: FilesPort; fileWatch: FileWatchPort },
+  glob: FileGlob,
+  events: { changed(path: string): void; missed(): void; gone(): void },
+): Outcome<Cancel, string> {
+  const real = ports.files.realPath(glob.directory);
+  if (!real.ok) return failed(`Cannot watch ${glob.glob}: ${real.failure.message}`);
+  const watched = ports.fileWatch.watch(real.value, glob.recursive, {
+    ...events,
+    // The system names what it watches by its real path; the operator may have named a link.
+    changed: (path) => {
+      const named = path.startsWith(real.value)
+        ? glob.directory + path.slice(real.value.length)
+        : path;
+      if (glob.pattern.test(named)) events.changed(named);
+    },
+  });
+  return watched.ok ? watched : failed(`Cannot watch ${glob.glob}: ${watched.failure.message}`);
 }

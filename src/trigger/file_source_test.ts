@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { systemFileWatch } from "../sys/file_watch.ts";
+import { systemClock } from "../sys/clock.ts";
 import { systemFiles } from "../sys/files.ts";
 import { absoluteMatch, listMatches, parseFileGlob, watchFiles } from "./file_source.ts";
+
+const PORTS = { files: systemFiles, fileWatch: systemFileWatch, clock: systemClock };
 
 Deno.test("parseFileGlob: the directory to watch, and whether below it too", () => {
   const rows: [string, string, string, boolean][] = [
@@ -42,12 +45,15 @@ Deno.test("watchFiles: real changes that a glob matches, through a link too; lis
     const seen = new Set<string>();
     let news = Promise.withResolvers<void>();
     const watching = watchFiles(
-      { files: systemFiles, fileWatch: systemFileWatch },
+      PORTS,
       [flat, parseFileGlob(`${root}/link/*.log`, "/")],
-      (path, possibly) => {
-        assert.equal(possibly, false);
-        seen.add(path);
-        news.resolve();
+      {
+        changed: (path, possibly) => {
+          assert.equal(possibly, false);
+          seen.add(path);
+          news.resolve();
+        },
+        held: () => assert.fail(),
       },
     );
     assert(watching.ok, JSON.stringify(watching));
@@ -69,10 +75,51 @@ Deno.test("watchFiles: real changes that a glob matches, through a link too; lis
 
 Deno.test("watchFiles: a directory that is not there is said, and nothing is left open", () => {
   const watching = watchFiles(
-    { files: systemFiles, fileWatch: systemFileWatch },
+    PORTS,
     [parseFileGlob("/tmp/*", "/"), parseFileGlob("/nonexistent-directory/*", "/")],
-    () => {},
+    { changed: () => {}, held: () => {} },
   );
   assert(!watching.ok);
   assert.match(watching.failure, /Cannot watch \/nonexistent-directory\/\*/);
 });
+
+for (const how of ["removed", "moved away"]) {
+  Deno.test(`watchFiles: a directory that is ${how} and made anew is watched again`, {
+    ignore: Deno.build.os !== "linux",
+  }, async () => {
+    const root = await Deno.realPath(await Deno.makeTempDir());
+    const told: string[] = [];
+    let news = Promise.withResolvers<void>();
+    const until = async (text: string) => {
+      while (!told.includes(text)) {
+        await news.promise;
+        news = Promise.withResolvers<void>();
+      }
+    };
+    const tell = (text: string) => {
+      told.push(text);
+      news.resolve();
+    };
+    await Deno.mkdir(`${root}/in`);
+    const watching = watchFiles(PORTS, [parseFileGlob(`${root}/in/*.txt`, "/")], {
+      changed: (path, possibly) => tell(`${possibly ? "?" : ""}${path.slice(root.length)}`),
+      held: (_glob, now) => tell(now ? "held" : "not held"),
+    });
+    assert(watching.ok);
+    if (how === "removed") await Deno.remove(`${root}/in`);
+    else await Deno.rename(`${root}/in`, `${root}/old`);
+    await until("not held");
+    await Deno.mkdir(`${root}/in`);
+    await Deno.writeTextFile(`${root}/in/meanwhile.txt`, "x");
+    await until("?/in/meanwhile.txt");
+    await Deno.writeTextFile(`${root}/in/later.txt`, "x");
+    await until("/in/later.txt");
+    assert.deepEqual(told.slice(0, 2), ["not held", "held"]);
+    // One that is gone when the watch ends is not looked for any more.
+    told.length = 0;
+    await Deno.remove(`${root}/in`, { recursive: true });
+    await until("not held");
+    watching.value();
+    await Deno.remove(root, { recursive: true });
+  });
+}

@@ -4,11 +4,11 @@
  */
 
 import { HEALTH_INTERVAL_MS } from "../core/limits.ts";
+import { failed, type Outcome, success } from "../core/outcome.ts";
 import { formatIso } from "../core/time.ts";
 import type { Cancel, ClockPort } from "../ports/clock.ts";
-import type { FilesPort } from "../ports/files.ts";
+import type { FileFailure, FilesPort } from "../ports/files.ts";
 import type { NotifyPort } from "../ports/notify.ts";
-import type { TelemetryPort } from "../ports/telemetry.ts";
 
 /** A loop that is later than this is not healthy. */
 const LAG_MS_MAX = 5_000;
@@ -18,10 +18,11 @@ export interface HealthDeps {
   clock: ClockPort;
   files: FilesPort;
   notify: NotifyPort;
-  telemetry: TelemetryPort;
   pid: number;
   /** Null: none is kept. */
   healthFile: string | null;
+  /** The file can no longer be written; told once, until it can again. */
+  unkept(message: string): void;
 }
 
 /** What probes read. */
@@ -42,17 +43,24 @@ export class Health {
   #lagMs = 0;
   #timer: Cancel = () => {};
   #told = false;
-  #writeFailed = false;
   #stopped = false;
+  #unkept = false;
+  /** The file was ours once. */
+  #written = false;
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
     this.#intervalMs = Math.min(HEALTH_INTERVAL_MS, deps.notify.watchdogMs ?? HEALTH_INTERVAL_MS);
   }
 
-  start(): void {
+  /** Fails, and nothing beats, where the file cannot be written: a probe would never see it. */
+  start(): Outcome<void, string> {
     this.#dueMs = this.#deps.clock.monotonicMs();
-    this.#beat();
+    const written = this.#write();
+    if (!written.ok) return failed(`Cannot keep the health file: ${written.failure.message}`);
+    this.#written = true;
+    this.#arm(this.#dueMs);
+    return success(undefined);
   }
 
   /** `null`: ready. Else what it waits for, or `draining`. */
@@ -84,36 +92,40 @@ export class Health {
     this.#stopped = true;
     this.#timer();
     const { files, healthFile } = this.#deps;
-    if (healthFile !== null) files.remove(healthFile);
+    if (healthFile === null || !this.#written) return;
+    // What is there now may be somebody else's: a directory is never ours.
+    const there = files.lstat(healthFile);
+    if (!there.ok || there.value.kind !== "directory") files.remove(healthFile);
   }
 
   #beat(): void {
     if (this.#stopped) return;
-    const { clock, notify } = this.#deps;
-    const nowMs = clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     this.#lagMs = Math.max(0, nowMs - this.#dueMs);
     this.#dueMs = nowMs + this.#intervalMs;
     this.#writeFile();
+    this.#arm(nowMs);
+  }
+
+  #arm(nowMs: number): void {
+    const { clock, notify } = this.#deps;
+    this.#dueMs = nowMs + this.#intervalMs;
     if (notify.watchdogMs !== null) notify.tell("WATCHDOG=1");
     this.#timer = clock.after(this.#intervalMs, () => this.#beat());
   }
 
   #writeFile(): void {
-    const { files, clock, telemetry, healthFile, pid } = this.#deps;
-    if (healthFile === null || this.#stopped) return;
+    if (this.#stopped) return;
+    const written = this.#write();
+    if (!written.ok && !this.#unkept) this.#deps.unkept(written.failure.message);
+    this.#unkept = !written.ok;
+  }
+
+  #write(): Outcome<void, FileFailure> {
+    const { files, clock, healthFile, pid } = this.#deps;
+    if (healthFile === null) return success(undefined);
     const { healthy, ready, why } = this.report();
     const ts = formatIso(clock.wallMs());
-    const text = JSON.stringify({ ts, healthy, ready, why, pid }) + "\n";
-    const written = files.writeAtomic(healthFile, text);
-    if (!written.ok && !this.#writeFailed) {
-      // Whoever probes the file will kill a daemon that is well: its log must say why.
-      telemetry.emit("loop.error", {
-        err: {
-          type: "health_file",
-          message: `Cannot write the health file: ${written.failure.message}`,
-        },
-      }, "error");
-    }
-    this.#writeFailed = !written.ok;
+    return files.writeAtomic(healthFile, JSON.stringify({ ts, healthy, ready, why, pid }) + "\n");
   }
 }

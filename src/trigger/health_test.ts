@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { HEALTH_INTERVAL_MS } from "../core/limits.ts";
+import { failed } from "../core/outcome.ts";
 import type { FilesPort } from "../ports/files.ts";
-import type { Fields, TelemetryPort } from "../ports/telemetry.ts";
 import { systemFiles } from "../sys/files.ts";
 import { ManualClock } from "../../tests/fakes/manual_clock.ts";
 import { Health } from "./health.ts";
@@ -10,9 +10,12 @@ function open(watchdogMs: number | null = null) {
   const clock = new ManualClock();
   const told: string[] = [];
   const written: string[] = [];
+  const unkept: string[] = [];
+  const disk = { isFull: false };
   const files: FilesPort = {
     ...systemFiles,
     writeAtomic: (_path, content) => {
+      if (disk.isFull) return failed({ class: "full", message: "/h: no space" });
       written.push(String(content));
       return { ok: true, value: undefined };
     },
@@ -22,10 +25,15 @@ function open(watchdogMs: number | null = null) {
     },
   };
   const notify = { present: true, watchdogMs, tell: (state: string) => void told.push(state) };
-  const emitted: [string, Fields | undefined][] = [];
-  const telemetry: TelemetryPort = { emit: (event, fields) => void emitted.push([event, fields]) };
-  const health = new Health({ clock, files, notify, telemetry, pid: 7, healthFile: "/h" });
-  return { clock, told, written, health, files, emitted };
+  const health = new Health({
+    clock,
+    files,
+    notify,
+    pid: 7,
+    healthFile: "/h",
+    unkept: (message) => void unkept.push(message),
+  });
+  return { clock, told, written, health, unkept, disk };
 }
 
 Deno.test("Health: idle is healthy, starting is not ready, ready is told once, draining is not ready", () => {
@@ -84,19 +92,40 @@ Deno.test("Health: signs of life at half the watchdog's period; the file is fres
   assert.equal(written.at(-1), "removed");
 });
 
-Deno.test("Health: a file that cannot be written is told once, and again after it could be", () => {
-  const { clock, files, health, emitted } = open();
-  const works = files.writeAtomic;
-  files.writeAtomic = () => ({ ok: false, failure: { class: "denied", message: "/h: denied" } });
-  health.start();
-  clock.advance(HEALTH_INTERVAL_MS * 3);
-  const failure = { type: "health_file", message: "Cannot write the health file: /h: denied" };
-  assert.deepEqual(emitted, [["loop.error", { err: failure }]]);
-  const fails = files.writeAtomic;
-  files.writeAtomic = works;
-  clock.advance(HEALTH_INTERVAL_MS);
-  files.writeAtomic = fails;
-  clock.advance(HEALTH_INTERVAL_MS * 2);
-  assert.equal(emitted.length, 2);
+Deno.test("Health: a file that cannot be written fails the start, and later is told once", () => {
+  const { clock, health, unkept, disk } = open();
+  disk.isFull = true;
+  assert.deepEqual(health.start(), {
+    ok: false,
+    failure: "Cannot keep the health file: /h: no space",
+  });
+  assert.equal(clock.pending, 0);
+  disk.isFull = false;
+  assert.equal(health.start().ok, true);
+  for (const isFull of [true, false, true]) {
+    disk.isFull = isFull;
+    clock.advance(HEALTH_INTERVAL_MS * 3);
+  }
+  assert.deepEqual(unkept, ["/h: no space", "/h: no space"]);
   health.stop();
+});
+
+Deno.test("Health: what is not its file is never removed", async () => {
+  const root = await Deno.makeTempDir();
+  const path = `${root}/precious`;
+  const notify = { present: false, watchdogMs: null, tell() {} };
+  const deps = { clock: new ManualClock(), files: systemFiles, notify, pid: 7, unkept() {} };
+  await Deno.mkdir(path);
+  await Deno.writeTextFile(`${path}/data`, "x");
+  const refused = new Health({ ...deps, healthFile: path });
+  assert.equal(refused.start().ok, false);
+  refused.stop();
+  assert.equal(await Deno.readTextFile(`${path}/data`), "x");
+  const replaced = new Health({ ...deps, healthFile: `${root}/health` });
+  assert.equal(replaced.start().ok, true);
+  await Deno.remove(`${root}/health`);
+  await Deno.rename(path, `${root}/health`);
+  replaced.stop();
+  assert.equal(await Deno.readTextFile(`${root}/health/data`), "x");
+  await Deno.remove(root, { recursive: true });
 });

@@ -16,6 +16,7 @@ import {
 } from "../core/limits.ts";
 import { backoffMs } from "../core/backoff.ts";
 import type { Route } from "../config/settings.ts";
+import { noCounts, type QueueCounts } from "./queue_counts.ts";
 
 /** A body that came over HTTP, kept in a file of the state directory until it is handed over. */
 export interface StoredBody {
@@ -53,20 +54,6 @@ export interface Entry {
   attempts: number;
 }
 
-/** Why events were dropped. */
-export type DropReason = "drop_oldest" | "drop_newest" | "full" | "given_up";
-
-/** Events of one route, counted since the start. */
-export interface QueueCounts {
-  received: number;
-  /** Of those received, the ones merged into another. */
-  coalesced: number;
-  delivered: number;
-  dropped: Record<DropReason, number>;
-  /** Events that were put back since their run crashed or aborted. */
-  retried: number;
-}
-
 /** The queue of one route. */
 export interface RouteQueue {
   route: Route;
@@ -79,6 +66,8 @@ export interface RouteQueue {
   /** How many deliveries in flight tell of a URI. */
   busy: Map<string, number>;
   counts: QueueCounts;
+  /** The counts as they were when the figures last had them. */
+  told: QueueCounts;
 }
 
 /** An empty queue. */
@@ -90,13 +79,8 @@ export function openQueue(route: Route): RouteQueue {
     inflight: new Map(),
     places: new Map(),
     busy: new Map(),
-    counts: {
-      received: 0,
-      coalesced: 0,
-      delivered: 0,
-      dropped: { drop_oldest: 0, drop_newest: 0, full: 0, given_up: 0 },
-      retried: 0,
-    },
+    counts: noCounts(),
+    told: noCounts(),
   };
 }
 
@@ -383,6 +367,11 @@ export function pendingChanges(queue: RouteQueue): Change[] {
     ...changes(queue.waiting),
     ...changes(queue.blocked),
   ];
+}
+
+/** Events that wait, blocked ones included. */
+export function waitingEvents(queue: RouteQueue): number {
+  return [...queue.waiting, ...queue.blocked].reduce((sum, entry) => sum + entry.events, 0);
 }
 
 /** Entries that wait, blocked ones included. */

@@ -18,6 +18,7 @@ import {
   queueWakeMs,
   type RouteQueue,
   takeBatch,
+  waitingEvents,
 } from "./route_queue.ts";
 
 /** A route with its queue. `session`: made by that session's agent, not by the operator. */
@@ -65,15 +66,20 @@ export function openRouter(routes: readonly Route[]): Router {
 }
 
 function own(route: Route, session: string | null): OwnedRoute {
-  const wildcard = route.match.search(/[*?]/);
+  // What an agent names is one resource, and a URI may have a query.
+  const wildcard = session === null ? route.match.search(/[*?]/) : -1;
   return {
     match: route.match,
     exact: wildcard === -1,
     literalChars: wildcard === -1 ? route.match.length : wildcard,
-    pattern: globToRegExp(route.match),
+    pattern: session === null ? globToRegExp(route.match) : literalPattern(route.match),
     session,
     queue: openQueue(route),
   };
+}
+
+function literalPattern(text: string): RegExp {
+  return new RegExp(`^${text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`, "su");
 }
 
 /**
@@ -175,7 +181,7 @@ export function addDynamicRoute(
   cap: number,
 ): Outcome<"added" | "known", string> {
   const match = `${server}:${uri}`;
-  if (/[*?]/.test(uri)) return failed("a subscription names one resource, without wildcards");
+  if (uri.includes("*")) return failed("a subscription names one resource, without wildcards");
   const there = ownerOf(router, { server, uri });
   if (there !== null && there.exact) {
     const { target } = there.queue.route;
@@ -202,7 +208,10 @@ export function addDynamicRoute(
   return success("added");
 }
 
-/** Takes a session's own route away again; whether there was one. What it held is dropped. */
+/**
+ * Takes a session's own route away again; whether there was one. What waited in it is dropped; what
+ * is in flight, as when a session is told and then lets go, goes on to its end.
+ */
 export function removeDynamicRoute(
   router: Router,
   server: string,
@@ -212,7 +221,7 @@ export function removeDynamicRoute(
   const match = `${server}:${uri}`;
   const at = router.routes.findIndex((route) => route.session === session && route.match === match);
   if (at === -1) return false;
-  router.unrouted += pendingChanges(router.routes[at]!.queue).length;
+  router.unrouted += waitingEvents(router.routes[at]!.queue);
   router.routes.splice(at, 1);
   router.owners.clear();
   return true;

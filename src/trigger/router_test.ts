@@ -103,6 +103,19 @@ Deno.test("addDynamicRoute: an exact route to the session's own, refused where i
   assert.equal(router.unrouted, 1, "what it held is counted");
   assert.equal(ownerOf(router, change("mem://x"))!.match, "mem://*");
 
+  // A query is a part of a URI, not a wildcard.
+  assert(add("db://rows?id=1", "a").ok);
+  assert.equal(ownerOf(router, change("db://rows?id=1"))!.session, "a");
+  assert.equal(ownerOf(router, change("db://rows/id=1")), null);
+  assert.equal(removeDynamicRoute(router, "docs", "db://rows?id=1", "a"), true);
+
+  // Told, and then let go: that is no drop.
+  assert(add("mem://once", "a").ok);
+  accept(router, change("mem://once"), 0);
+  assert.equal(takeDeliveries(router, 250).length, 1);
+  assert.equal(removeDynamicRoute(router, "docs", "mem://once", "a"), true);
+  assert.equal(router.unrouted, 1);
+
   for (let i = 0; i < DYNAMIC_ROUTES_MAX; i++) assert(add(`mem://d/${i}`, "a").ok);
   assert(!add("mem://d/one-more", "a").ok);
 });

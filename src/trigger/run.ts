@@ -115,7 +115,11 @@ class Shell {
     this.#ports = ports;
     this.#path = `${settings.stateDirectory}/${name}.json`;
     this.#daemon = new Daemon(settings, ports);
-    this.#health = new Health({ ...ports, healthFile: settings.healthFile });
+    this.#health = new Health({
+      ...ports,
+      healthFile: settings.healthFile,
+      unkept: (message) => this.#tellUnkept("health_file", message),
+    });
   }
 
   async run(): Promise<Outcome<DaemonOutcome, DaemonProblem>> {
@@ -130,8 +134,10 @@ class Shell {
     }, this.#knownSessions());
     const listening = this.#listen();
     if (!listening.ok) return listening;
-    const mode = await this.#prepare();
+    const kept = this.#health.start();
+    const mode = kept.ok ? await this.#prepare() : failed({ message: kept.failure });
     if (!mode.ok) {
+      this.#health.stop();
       await listening.value?.close();
       return mode;
     }
@@ -140,7 +146,6 @@ class Shell {
       listen: listening.value?.port ?? null,
     });
     daemon.arm();
-    this.#health.start();
     const watchStop = this.#watchStop();
     await mode.value();
     await this.#sessions.close("drain");
@@ -250,13 +255,14 @@ class Shell {
       sessions: this.#sessions?.states() ?? [],
       pending: this.#reactive?.pending() ?? [],
     });
-    if (!saved.ok && !this.#saveFailed) {
-      this.#ports.telemetry.emit("limit.exceeded", {
-        limit: "state",
-        err: { type: "state", message: saved.failure },
-      }, "error");
-    }
+    if (!saved.ok && !this.#saveFailed) this.#tellUnkept("state", saved.failure);
     this.#saveFailed = !saved.ok;
+  }
+
+  /** A file of the daemon's that cannot be written any more. */
+  #tellUnkept(what: "state" | "health_file", message: string): void {
+    const err = { type: what, message };
+    this.#ports.telemetry.emit("limit.exceeded", { limit: what, err }, "error");
   }
 
   #setReady(why: string | null): void {

@@ -21,7 +21,8 @@ import {
 } from "./file_source.ts";
 import { tellChanges, tellRun } from "./instruction.ts";
 import { isUnserved } from "./mode.ts";
-import type { Change } from "./route_queue.ts";
+import { droppedOf, growthOf } from "./queue_counts.ts";
+import { type Change, queueDepth } from "./route_queue.ts";
 import {
   accept,
   addDynamicRoute,
@@ -90,7 +91,8 @@ export class Reactive {
     );
     this.#keeper = new WatcherKeeper(deps.daemon, {
       watched: deps.state.watched,
-      sources: () => this.#watchedSources(),
+      sources: this.#sources(false),
+      wishes: () => deps.sessions.states().flatMap((state) => state.subscriptions),
       changed: (server, uri, possibly) => this.#changed(server, uri, possibly),
       firstHeld: deps.keep,
       setReady: deps.setReady,
@@ -122,11 +124,13 @@ export class Reactive {
     const globs = this.#sources(true).map((text) =>
       parseFileGlob(text.slice(FILE_SERVER.length + 1), settings.workingDirectory)
     );
-    const watching = watchFiles(
-      ports,
-      globs,
-      (path, possibly) => this.#changed(FILE_SERVER, path, possibly),
-    );
+    const watching = watchFiles(ports, globs, {
+      changed: (path, possibly) => this.#changed(FILE_SERVER, path, possibly),
+      held: (glob, now) => {
+        const event = now ? "subscribe" : "unsubscribe";
+        ports.telemetry.emit(event, { server: FILE_SERVER, uri: glob }, now ? "info" : "warn");
+      },
+    });
     if (!watching.ok) return watching;
     this.#unwatchFiles = watching.value;
     if (this.#keeper.watched) {
@@ -208,8 +212,10 @@ export class Reactive {
     }
     daemon.ports.telemetry.emit(op, { server, uri, session: name });
     if (op === "unsubscribe") {
+      this.refreshMetrics();
       const removed = removeDynamicRoute(this.#router, server, uri, name);
       if (!removed) return failed("this session has no such subscription");
+      daemon.metrics.set("depth", 0, source);
       sessions.noteSubscription(name, source, false);
       this.#keeper.change([], [source]);
       return success({ unsubscribed: uri });
@@ -223,18 +229,19 @@ export class Reactive {
     return success({ subscribed: uri, wakes: name });
   }
 
-  /** Brings the gauges up to date before they are read. */
+  /** Brings the figures up to date before they are read, and before a route is gone. */
   refreshMetrics(): void {
     const { metrics } = this.#deps.daemon;
     metrics.set("dropped", this.#router.unrouted, "-", "unrouted");
     for (const { match, queue } of this.#router.routes) {
-      const { counts } = queue;
-      metrics.set("depth", queue.waiting.length + queue.blocked.length, match);
-      metrics.set("received", counts.received, match);
-      metrics.set("coalesced", counts.coalesced, match);
-      metrics.set("retried", counts.retried, match);
-      for (const [reason, count] of Object.entries(counts.dropped)) {
-        metrics.set("dropped", count, match, reason);
+      const grown = growthOf(queue.told, queue.counts);
+      queue.told = structuredClone(queue.counts);
+      metrics.set("depth", queueDepth(queue), match);
+      metrics.add("received", grown.received, match);
+      metrics.add("coalesced", grown.coalesced, match);
+      metrics.add("retried", grown.retried, match);
+      for (const [reason, count] of Object.entries(grown.dropped)) {
+        metrics.add("dropped", count, match, reason);
       }
     }
   }
@@ -244,12 +251,6 @@ export class Reactive {
     return this.#deps.daemon.settings.trigger.subscribe.filter((source) =>
       source.startsWith(prefix) === ofFiles
     );
-  }
-
-  /** Subscriptions of servers: the operator's, and those that agents made. */
-  #watchedSources(): string[] {
-    const dynamic = this.#deps.sessions.states().flatMap((state) => state.subscriptions);
-    return [...new Set([...this.#sources(false), ...dynamic])];
   }
 
   #changed(server: string, uri: string, possibly: boolean): void {
@@ -374,10 +375,6 @@ export class Reactive {
     for (const { body } of requests) if (body !== null) bodies.drop(body.path);
     if (requests.length > 0) keep();
   }
-}
-
-function droppedOf(counts: { dropped: Record<string, number> }): number {
-  return Object.values(counts.dropped).reduce((sum, count) => sum + count, 0);
 }
 
 /** A request's run: the id it was promised, and for each try after the first one of its own. */

@@ -211,6 +211,16 @@ Deno.test("runDaemon: two daemons of one configuration: the second is locked out
     }
   }));
 
+Deno.test("runDaemon: a health file that cannot be written is a mistake, before anything starts", () =>
+  withDirectory(async (directory) => {
+    const healthFile = `${directory}/nowhere/health`;
+    const daemon = startDaemon(directory, { mode: "loop", healthFile });
+    const ended = await daemon.ended;
+    assert(!ended.ok);
+    assert.match(ended.failure.message, /^Cannot keep the health file: .*nowhere/);
+    assert.deepEqual([daemon.runs.runs.length, daemon.clock.pending], [0, 0]);
+  }));
+
 Deno.test("runDaemon: reactive: a watcher that cannot start ends it, one that dies is replaced", () =>
   withDirectory(async (directory) => {
     const settings = { ...REACTIVE, trigger: { subscribe: ["docs:mem://*"], routes: [SPAWN] } };

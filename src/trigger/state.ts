@@ -1,11 +1,6 @@
 /** What a daemon keeps over a restart, in one file of the state directory, written whole. */
 
-import {
-  DYNAMIC_ROUTES_MAX,
-  RESOURCES_MAX,
-  SESSIONS_MAX,
-  STATE_BYTES_MAX,
-} from "../core/limits.ts";
+import { DYNAMIC_ROUTES_MAX, SESSIONS_MAX, STATE_BYTES_MAX } from "../core/limits.ts";
 import { fnv64 } from "../core/hash.ts";
 import { canonicalJson, isObject, type Json, parseJson } from "../core/json.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
@@ -85,8 +80,9 @@ export function loadState(files: FilesPort, path: string): Outcome<DaemonState, 
   const read = files.readText(path, STATE_BYTES_MAX);
   if (!read.ok) {
     if (read.failure.class === "not_found") return success(emptyState());
-    const kind = read.failure.class === "too_large" ? "corrupt" : "unreadable";
-    return failed({ class: kind, message: `Cannot read the state: ${read.failure.message}` });
+    // One that is too large is not ours, since none such is written: it is left for its owner.
+    const message = `Cannot read the state: ${read.failure.message}`;
+    return failed({ class: "unreadable", message });
   }
   const parsed = parseJson(read.value);
   if (!parsed.ok) {
@@ -118,7 +114,11 @@ export function saveState(
   path: string,
   state: DaemonState,
 ): Outcome<void, string> {
-  const written = files.writeAtomic(path, JSON.stringify({ v: STATE_VERSION, ...state }) + "\n");
+  const bytes = new TextEncoder().encode(JSON.stringify({ v: STATE_VERSION, ...state }) + "\n");
+  if (bytes.length > STATE_BYTES_MAX) {
+    return failed(`Cannot write the state: ${bytes.length} bytes, over ${STATE_BYTES_MAX}`);
+  }
+  const written = files.writeAtomic(path, bytes);
   return written.ok ? written : failed(`Cannot write the state: ${written.failure.message}`);
 }
 
@@ -133,7 +133,8 @@ function parseState(value: Json): DaemonState | undefined {
   if (!isObject(value) || value.v !== STATE_VERSION) return undefined;
   const schedule = value.schedule === null ? null : parseSchedule(value.schedule);
   const sessions = parseList(value.sessions, SESSIONS_MAX, parseSession);
-  const pending = parseList(value.pending, 2 * RESOURCES_MAX, parseChange);
+  // Every route holds thousands at most, and there are many routes: the file's size is the bound.
+  const pending = parseList(value.pending, Infinity, parseChange);
   if (schedule === undefined || sessions === undefined || pending === undefined) return undefined;
   if (typeof value.watched !== "boolean") return undefined;
   return { schedule, watched: value.watched, sessions, pending };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { RESOURCES_MAX, STATE_BYTES_MAX } from "../core/limits.ts";
 import { systemFiles } from "../sys/files.ts";
 import { makeSettings } from "../../tests/supervised/settings.ts";
 import {
@@ -84,6 +85,27 @@ Deno.test("loadState: whatever is in the file, a value and never a throw; corrup
       }),
       { numRuns: 50 },
     );
+  }));
+
+Deno.test("saveState, loadState: whatever queues can hold is kept; one too large is neither written nor removed", () =>
+  withFile((path) => {
+    const [change] = FULL.pending;
+    const pending = (count: number) =>
+      Array.from({ length: count }, (_, i) => ({ ...change!, uri: `mem://${i}`, body: null }));
+    const full = { ...FULL, pending: pending(8 * RESOURCES_MAX) };
+    assert(saveState(systemFiles, path, full).ok);
+    const loaded = loadState(systemFiles, path);
+    assert(loaded.ok);
+    assert.equal(loaded.value.pending.length, 8 * RESOURCES_MAX);
+    const kept = Deno.statSync(path).size;
+    const over = { ...FULL, pending: pending(STATE_BYTES_MAX / 64) };
+    const saved = saveState(systemFiles, path, over);
+    assert(!saved.ok);
+    assert.match(saved.failure, /^Cannot write the state: \d+ bytes, over 33554432$/);
+    assert.equal(Deno.statSync(path).size, kept);
+    Deno.truncateSync(path, STATE_BYTES_MAX + 1);
+    const large = loadState(systemFiles, path);
+    assert.equal(large.ok ? "ok" : large.failure.class, "unreadable");
   }));
 
 Deno.test("daemonName: the lock's, else one per configuration", () => {

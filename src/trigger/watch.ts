@@ -66,6 +66,9 @@ export function splitSource(source: string): { server: string; uri: string } {
   return { server: source.slice(0, colon), uri: source.slice(colon + 1) };
 }
 
+/** Refused subscriptions that are named before the rest is not asked for any more. */
+const REFUSALS_MAX = 20;
+
 class Watcher {
   readonly #deps: WatchDeps;
   readonly #sources: Source[];
@@ -75,6 +78,10 @@ class Watcher {
   readonly #dirty = new Map<string, boolean>();
   readonly #bucket: TokenBucket;
   readonly #over = Promise.withResolvers<ServerFailure | null>();
+  /** Servers that are not heard for now. */
+  readonly #unheard = new Set<string>();
+  /** Changes happen one after the other: what is given up may still be on its way in. */
+  #changes: Promise<void> = Promise.resolve();
   #flushing = false;
   #listing = false;
   #stale = false;
@@ -94,12 +101,14 @@ class Watcher {
   }
 
   async run(): Promise<ServerFailure | null> {
-    const { tools, signal, start, tell } = this.#deps;
+    const { tools, signal, start } = this.#deps;
     const stop = () => this.#over.resolve(null);
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
     tools.onChange((change) => {
-      if (change.kind === "resource_updated") this.#report(change.server, change.uri, false);
+      if (change.kind === "resource_updated") {
+        this.#report(change.server, change.uri, change.possibly);
+      } else if (change.kind === "heard") this.#heard(change.server, change.heard);
       else if (change.kind === "resources") this.#relist();
       else if (change.kind === "server_down") this.#over.resolve(change.failure);
     });
@@ -109,9 +118,8 @@ class Watcher {
       const failure = await this.#begin(connected.value.resources);
       if (failure !== null) this.#over.resolve(failure);
       else if (!signal.aborted) {
-        const servers = [...new Set(this.#sources.map((source) => source.server))];
-        tell({ v: 1, type: "connected", servers });
         this.#ready = true;
+        this.#tellConnected();
         if (start.possibly) { for (const key of this.#held) this.#report(...unkey(key), true); }
         // Lists that changed while we subscribed.
         if (this.#stale) this.#relist();
@@ -124,7 +132,25 @@ class Watcher {
     return failure;
   }
 
-  async change(add: readonly string[], remove: readonly string[]): Promise<void> {
+  #heard(server: string, heard: boolean): void {
+    if (heard) this.#unheard.delete(server);
+    else this.#unheard.add(server);
+    if (this.#ready && !this.#deps.signal.aborted) this.#tellConnected();
+  }
+
+  /** The servers of the subscriptions in place: once at the start, then whenever one comes or goes. */
+  #tellConnected(): void {
+    const servers = new Set(this.#sources.map((source) => source.server));
+    for (const server of this.#unheard) servers.delete(server);
+    this.#deps.tell({ v: 1, type: "connected", servers: [...servers] });
+  }
+
+  change(add: readonly string[], remove: readonly string[]): Promise<void> {
+    this.#changes = this.#changes.then(() => this.#change(add, remove));
+    return this.#changes;
+  }
+
+  async #change(add: readonly string[], remove: readonly string[]): Promise<void> {
     for (const text of remove) {
       const { server, uri } = splitSource(text);
       const at = this.#sources.findIndex((source) =>
@@ -144,8 +170,9 @@ class Watcher {
     }
   }
 
-  /** Every subscription, in order; the first that its server refuses fails the watch. */
+  /** Every subscription, in order; those that their servers refuse fail the watch, all named. */
   async #begin(resources: readonly Resource[]): Promise<ServerFailure | null> {
+    const refused: { server: string; message: string }[] = [];
     for (const source of this.#sources) {
       const uris = source.pattern === null
         ? [source.uri]
@@ -155,11 +182,12 @@ class Watcher {
         const failure = await this.#hold(source.server, uri);
         if (failure !== null) {
           const message = `Cannot subscribe to ${uri}: ${failure.message}`;
-          return { server: source.server, message, stderr: "" };
+          refused.push({ server: source.server, message });
         }
+        if (refused.length >= REFUSALS_MAX) return refusalOf(refused);
       }
     }
-    return null;
+    return refusalOf(refused);
   }
 
   async #hold(server: string, uri: string): Promise<ToolFailure | null> {
@@ -238,6 +266,17 @@ class Watcher {
       tell({ v: 1, type: "updated", server, uri, possibly });
     }
   }
+}
+
+function refusalOf(refused: readonly { server: string; message: string }[]): ServerFailure | null {
+  const [first, ...others] = refused;
+  if (first === undefined) return null;
+  const rest = others.map(({ server, message }) =>
+    server === first.server ? message : `${server}: ${message}`
+  );
+  // A glob may name again what stands beside it.
+  const message = [...new Set([first.message, ...rest])].join("; ");
+  return { server: first.server, message, stderr: "" };
 }
 
 function key(server: string, uri: string): string {

@@ -101,7 +101,7 @@ Deno.test("startWatch: exact URIs and globs of their server, templates not; upda
   const watch = begin();
   await settle();
   assert.deepEqual([...tools.held], ["docs:mem://a", "docs:mem://in/1"]);
-  tools.tell({ kind: "resource_updated", server: "docs", uri: "mem://a" });
+  tools.tell({ kind: "resource_updated", server: "docs", uri: "mem://a", possibly: false });
   tools.tell({ kind: "tools", server: "docs" });
   assert.deepEqual(told, ["connected docs", "docs:mem://a"]);
   stop();
@@ -141,6 +141,26 @@ Deno.test("startWatch: after a restart each watched URI is possibly changed, onc
   await watch.ended;
 });
 
+Deno.test("startWatch: a server that is not heard is told, and when it is heard again", async () => {
+  const { tools, told, begin, stop } = open(["docs:mem://a", "more:mem://b"], []);
+  const watch = begin();
+  tools.tell({ kind: "heard", server: "more", heard: false });
+  await settle();
+  tools.tell({ kind: "heard", server: "more", heard: true });
+  tools.tell({ kind: "heard", server: "docs", heard: false });
+  tools.tell({ kind: "heard", server: "docs", heard: true });
+  tools.tell({ kind: "resource_updated", server: "docs", uri: "mem://a", possibly: true });
+  assert.deepEqual(told, [
+    "connected docs",
+    "connected docs more",
+    "connected more",
+    "connected docs more",
+    "?docs:mem://a",
+  ]);
+  stop();
+  await watch.ended;
+});
+
 Deno.test("startWatch: subscriptions of agents come and go; one that a glob covers stays", async () => {
   const { tools, told, begin, stop } = open(["docs:mem://in/*"], [resource("docs", "mem://in/1")]);
   const watch = begin();
@@ -152,6 +172,18 @@ Deno.test("startWatch: subscriptions of agents come and go; one that a glob cove
   watch.change([], ["docs:mem://x", "docs:mem://in/1"]);
   await settle();
   assert.deepEqual([...tools.held], ["docs:mem://in/1"]);
+  stop();
+  await watch.ended;
+});
+
+Deno.test("startWatch: what is given up while it is taken up is not held", async () => {
+  const { tools, begin, stop } = open(["docs:mem://a"], []);
+  const watch = begin();
+  await settle();
+  watch.change(["docs:mem://x"], []);
+  watch.change([], ["docs:mem://x"]);
+  await settle();
+  assert.deepEqual([...tools.held], ["docs:mem://a"]);
   stop();
   await watch.ended;
 });
@@ -168,6 +200,15 @@ Deno.test("startWatch: ends by what is final: no server, no subscription, a serv
   const why = await refused.begin().ended;
   assert.match(why!.message, /Cannot subscribe to mem:\/\/a: no/);
   assert.deepEqual(refused.told, []);
+
+  const sources = ["docs:mem://a", "docs:mem://b", "docs:mem://*", "more:mem://c"];
+  const several = open(sources, [resource("docs", "mem://a")]);
+  for (const uri of ["mem://a", "mem://c"]) several.tools.refuses.add(uri);
+  assert.deepEqual(await several.begin().ended, {
+    server: "docs",
+    message: "Cannot subscribe to mem://a: no; more: Cannot subscribe to mem://c: no",
+    stderr: "",
+  });
 
   const gone = open(["docs:mem://a"], []);
   const watch = gone.begin();
@@ -188,7 +229,7 @@ Deno.test("startWatch: a flood is told at the rate the supervisor takes, merged 
   const uris = UPDATES_BURST_MAX + 100;
   for (let round = 0; round < 20; round++) {
     for (let i = 0; i < uris; i++) {
-      tools.tell({ kind: "resource_updated", server: "docs", uri: `mem://${i}` });
+      tools.tell({ kind: "resource_updated", server: "docs", uri: `mem://${i}`, possibly: false });
     }
   }
   assert.equal(told.length, 1 + UPDATES_BURST_MAX);

@@ -4,6 +4,7 @@ import { backoffMs } from "../core/backoff.ts";
 import { DELIVERY_BACKOFF } from "../core/limits.ts";
 import type { WatcherHandle } from "../ports/runs.ts";
 import type { Daemon } from "./daemon.ts";
+import { splitSource } from "./watch.ts";
 
 /** A watcher that held for this long starts the back-off anew. */
 const HEALTHY_MS = 60_000;
@@ -12,8 +13,10 @@ const HEALTHY_MS = 60_000;
 export interface KeeperDeps {
   /** Subscriptions were in place before this start of the daemon. */
   watched: boolean;
-  /** What is to be watched now, each `server:uri-glob`. */
-  sources(): string[];
+  /** What the operator wants watched, each `server:uri-glob`: without one of them nothing works. */
+  sources: readonly string[];
+  /** What agents want watched now, each `server:uri`. Their mistakes end no watch and no daemon. */
+  wishes(): string[];
   changed(server: string, uri: string, possibly: boolean): void;
   /** Subscriptions are in place for the first time: that is to be kept. */
   firstHeld(): void;
@@ -26,6 +29,8 @@ export class WatcherKeeper {
   readonly #daemon: Daemon;
   readonly #deps: KeeperDeps;
   #watcher: WatcherHandle | null = null;
+  /** It takes changes: before that it would not know its servers. */
+  #connected = false;
   #gone: Promise<void> = Promise.resolve();
   #attempt = 0;
   #watched: boolean;
@@ -44,19 +49,26 @@ export class WatcherKeeper {
   /** Starts a watcher; without anything to watch, there is nothing to wait for. */
   start(): void {
     const daemon = this.#daemon;
-    const sources = this.#deps.sources();
-    if (sources.length === 0) {
+    const { sources, wishes, setReady } = this.#deps;
+    if (sources.length === 0 && wishes().length === 0) {
+      this.#attempt = 0;
       this.#held();
-      return this.#deps.setReady(null);
+      return setReady(null);
     }
     const startedMs = daemon.ports.clock.monotonicMs();
-    let connected = false;
+    const needed = [...new Set(sources.map((source) => splitSource(source).server))];
     const watcher = daemon.ports.runs.watch(sources, this.#watched, {
-      connected: () => {
-        connected = true;
-        daemon.serversMet = true;
-        this.#held();
-        if (daemon.stopping === null) this.#deps.setReady(null);
+      connected: (servers) => {
+        if (!this.#connected) {
+          this.#connected = true;
+          daemon.serversMet = true;
+          this.#held();
+          const wished = wishes();
+          if (wished.length > 0) watcher.watch(wished, []);
+        }
+        const missing = needed.filter((server) => !servers.includes(server));
+        const why = missing.length === 0 ? null : `not connected: ${missing.join(", ")}`;
+        if (daemon.stopping === null) setReady(why);
       },
       updated: (server, uri, possibly) => this.#deps.changed(server, uri, possibly),
     });
@@ -64,10 +76,14 @@ export class WatcherKeeper {
     const running = { tokens: () => 0, cancel: () => watcher.stop(), kill: () => watcher.kill() };
     daemon.track(running);
     this.#gone = watcher.ended.then(async (end) => {
+      const connected = this.#connected;
       this.#watcher = null;
+      this.#connected = false;
       daemon.untrack(running, 0);
       if (end === null || daemon.stopping !== null) return;
-      if (!daemon.serversMet && end.abort === "mcp") return daemon.failServer(end.message);
+      if (!daemon.serversMet && sources.length > 0 && end.abort === "mcp") {
+        return daemon.failServer(end.message);
+      }
       const heldMs = daemon.ports.clock.monotonicMs() - startedMs;
       this.#attempt = connected && heldMs >= HEALTHY_MS ? 1 : this.#attempt + 1;
       await this.#waitOut(end.message);
@@ -75,10 +91,10 @@ export class WatcherKeeper {
     });
   }
 
-  /** Takes up and gives up subscriptions; a watcher that is down reads them as it starts. */
+  /** Takes up and gives up wishes of agents; a watcher that is not connected reads them when it is. */
   change(add: readonly string[], remove: readonly string[]): void {
-    if (this.#watcher !== null) this.#watcher.watch(add, remove);
-    else if (this.#attempt === 0 && add.length > 0) this.start();
+    if (this.#connected) this.#watcher?.watch(add, remove);
+    else if (this.#watcher === null && this.#attempt === 0 && add.length > 0) this.start();
   }
 
   stop(): void {

@@ -71,6 +71,7 @@ export type FromAgent =
   | { v: 1; type: "pong"; n: number }
   | { v: 1; type: "progress"; progress: Progress }
   | { v: 1; type: "request"; id: number; op: RequestOp; arguments: JsonObject }
+  /** The watcher's servers that are heard: at first, and whenever they are others. */
   | { v: 1; type: "connected"; servers: string[] }
   /** `possibly`: nobody saw it change, but while nobody looked it may have. */
   | { v: 1; type: "updated"; server: string; uri: string; possibly: boolean }

@@ -35,6 +35,8 @@ export interface DaemonScene {
   pass(durationMs: number, stepMs?: number): Promise<void>;
   /** Events of a name, one field each. */
   seen(event: EventName, field: string): unknown[];
+  /** Asks the daemon's HTTP endpoint, where it listens. */
+  ask(request: Request): Promise<Response>;
   /** Handlers of signals that are installed. */
   listening(): number;
 }
@@ -55,6 +57,7 @@ export function startDaemon(
   const events: DaemonScene["events"] = [];
   const reports: RunEnd[] = [];
   const handlers = new Map<string, () => void>();
+  let answer: (request: Request) => Promise<Response> | Response = () => Response.error();
   const ended = runDaemon(settings, {
     pid: 1,
     runs,
@@ -71,7 +74,10 @@ export function startDaemon(
     telemetry: { emit: (event, fields = {}) => void events.push({ ...fields, event }) },
     digest: systemDigest,
     listen: {
-      listen: () => ({ ok: true, value: { port: 1, close: () => Promise.resolve() } }),
+      listen: (_hostname, _port, handle) => {
+        answer = handle;
+        return { ok: true, value: { port: 1, close: () => Promise.resolve() } };
+      },
     },
     fileWatch: { watch: () => ({ ok: true, value: () => {} }) },
     notify: { present: false, watchdogMs: null, tell() {} },
@@ -88,6 +94,7 @@ export function startDaemon(
     reports,
     ended,
     settle,
+    ask: async (request) => await answer(request),
     signal: (name) => handlers.get(name)?.(),
     listening: () => handlers.size,
     async pass(durationMs, stepMs = durationMs) {

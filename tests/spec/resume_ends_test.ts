@@ -137,7 +137,8 @@ for (const program of programs()) {
         assert.equal(ran.code, end.code, ran.stderr.slice(-2_000));
         assert.deepEqual([ran.json.status, ran.json.resumable], [end.status, true]);
         const before = Deno.readTextFileSync(`${runs}/job/record.jsonl`);
-        const made = linesOf(runs).filter((line) => line.type === "turn.judged").length;
+        // A turn counts when its reply is there: a kill may come before it is judged.
+        const made = linesOf(runs).filter((line) => line.type === "model.answered").length;
 
         // It goes on under the same id, and may be cut short and resumed once more.
         await script({ replies: [read("b.txt")] });

@@ -54,6 +54,7 @@ function assertTree(spans: Loose[]): void {
   assert.equal(ids.size, spans.length);
   assert.equal(new Set(spans.map((span) => span.traceId)).size, 1);
   const root = spans.find((span) => span.name.startsWith("invoke_agent"));
+  assert.equal(root.parentSpanId, undefined, "nothing that is sent is above it");
   for (const span of spans) {
     assert.ok(span === root || ids.has(span.parentSpanId), span.name);
     assert.ok(BigInt(span.startTimeUnixNano) <= BigInt(span.endTimeUnixNano), span.name);
