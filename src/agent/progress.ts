@@ -57,13 +57,18 @@ export function countAttempt(progress: Progress, fingerprint: string, poll: bool
 
 /**
  * Whether this content is new for this call; it is remembered, and a repeat that brings new content
- * starts its count anew.
+ * starts its count anew, at itself and the `open` attempts that have no answer yet.
  */
-export function noteEvidence(progress: Progress, fingerprint: string, digest: string): boolean {
+export function noteEvidence(
+  progress: Progress,
+  fingerprint: string,
+  digest: string,
+  open = 0,
+): boolean {
   const key = `${fingerprint}:${digest.slice(0, 32)}`;
   if (progress.evidence.get(key) > 0) return false;
   progress.evidence.set(key, 1);
-  if (progress.attempts.get(fingerprint) > 0) progress.attempts.set(fingerprint, 1);
+  if (progress.attempts.get(fingerprint) > 0) progress.attempts.set(fingerprint, 1 + open);
   return true;
 }
 
