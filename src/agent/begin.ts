@@ -131,6 +131,8 @@ export function continueSession(
   state.last = null;
   state.verification = null;
   state.lastText = "";
+  // What was to be continued belongs to the delivery before.
+  state.carried = null;
   const { instruction, uris } = event.delivery;
   pushMessage(
     state.transcript,

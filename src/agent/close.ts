@@ -1,9 +1,11 @@
 /** The end of a turn: its verdict, its messages, its line in the record, and whether to go on. */
 
 import { clip, toWellFormed } from "../core/text.ts";
+import type { Message } from "../ports/model.ts";
 import { noteOnLast, pushMessage } from "./context.ts";
 import { stopRun } from "./ending.ts";
 import type { ActionLine } from "./event.ts";
+import { toJsonMode } from "./json_mode.ts";
 import { enter } from "./ledger.ts";
 import type { Action, Next } from "./plan.ts";
 import { countTurn, judgeTurn, turnSignature } from "./progress.ts";
@@ -49,9 +51,7 @@ export function closeTurn(state: AgentState, turn: Turn, out: Action[]): void {
     accepted: turn.refusal !== null || turn.verified,
     invalid: turn.invalid !== null,
     polled: turn.calls.length > 0 && turn.calls.every((call) => call.tool?.poll === true) &&
-      actions.every((action) =>
-        action.class === "ok" || action.class === "truncated" || action.class === "partial"
-      ),
+      actions.every((action) => action.class !== "refused" && action.class !== "invalid"),
     freshChildren: turn.freshChildren,
   };
   const { verdict, delta } = judgeTurn(summary);
@@ -114,23 +114,18 @@ function pushTurn(state: AgentState, turn: Turn): void {
   const text = turn.invalid !== null && turn.invalid !== CONTINUE_NOTE
     ? clip(turn.text, 800)
     : turn.text;
-  pushMessage(
-    transcript,
-    {
-      role: "assistant",
-      text: text === "" && turn.calls.length === 0 ? "(empty reply)" : toWellFormed(text),
-      calls: native
-        ? turn.calls.map((call) => ({
-          id: call.wireId,
-          name: wireNameOf(call),
-          arguments: JSON.stringify(call.arguments),
-        }))
-        : [],
-      ...(turn.opaque === null ? {} : { opaque: turn.opaque }),
-    },
-    turn.step,
-    null,
-  );
+  const reply: Message = {
+    role: "assistant",
+    text: text === "" && turn.calls.length === 0 ? "(empty reply)" : toWellFormed(text),
+    calls: turn.viaJson ? [] : turn.calls.map((call) => ({
+      id: call.wireId,
+      name: wireNameOf(call),
+      arguments: JSON.stringify(call.arguments),
+    })),
+    ...(turn.opaque === null ? {} : { opaque: turn.opaque }),
+  };
+  // A model may call natively where it was asked for JSON: it must still read what it called.
+  pushMessage(transcript, native ? reply : toJsonMode(reply), turn.step, null);
   for (const call of turn.calls) {
     const observation = call.observation!;
     const mode = native ? "native" : "json";

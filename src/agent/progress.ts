@@ -22,8 +22,8 @@ export interface Progress {
   failing: number;
   /** The highest attempt count that any call of this run reached. */
   attemptsHigh: number;
-  /** The best graded signal so far, as a share. */
-  graded: number | null;
+  /** The best graded signal of each check so far, as a share. */
+  graded: Map<string, number>;
 }
 
 /** No evidence yet. */
@@ -34,7 +34,7 @@ export function emptyProgress(): Progress {
     idle: 0,
     failing: 0,
     attemptsHigh: 0,
-    graded: null,
+    graded: new Map(),
   };
 }
 
@@ -88,7 +88,7 @@ export interface TurnSummary {
   accepted: boolean;
   /** The proposal was no legal action at all. */
   invalid: boolean;
-  /** Every call was a poll of a tool declared as polled, and succeeded. */
+  /** Every call was a poll of a tool declared as polled, and was made. */
   polled: boolean;
   /** New results of subagents. */
   freshChildren: number;
