@@ -148,6 +148,10 @@ export interface AgentState {
   passedBefore: Set<string>;
   /** The compaction mark, in tokens; falls when an endpoint says its window is smaller. */
   markTokens: number;
+  /** What the model said of the turns that were left out; null if there is no such word. */
+  summary: string | null;
+  /** The summary of the compaction under way. */
+  made: string | null;
   /** Compactions since the last answered turn. */
   compactions: number;
   /** The request was compacted because the endpoint found it too long, and sent again. */
@@ -217,6 +221,8 @@ export function initialState(): AgentState {
     cancel: null,
     passedBefore: new Set(),
     markTokens: 0,
+    summary: null,
+    made: null,
     compactions: 0,
     shortened: false,
     last: null,

@@ -1,6 +1,8 @@
 /** The context's levers: what gives way, what never does, and what a turn costs late in a long run. */
 
 import assert from "node:assert/strict";
+import { compactWithout } from "../../src/agent/compaction.ts";
+import { initialState } from "../../src/agent/state.ts";
 import type { Message } from "../../src/ports/model.ts";
 import {
   assertAnswered,
@@ -83,6 +85,56 @@ Deno.test("context: a summary longer than what it replaces is not used, a failin
       ),
     );
   }
+});
+
+Deno.test("context: the second try keeps the summary that the first was made with", () => {
+  // Five results fill the window: only without them is there room for anything.
+  const played = play(longRun({
+    limits: { maxSteps: 100, maxTokens: 100_000_000, keepVerbatim: 50 },
+    summary: (nth) => `plan of compaction ${nth}`,
+  }));
+  const compactions = played.decisions.flatMap((decision) =>
+    decision.type === "context.compacted" ? [decision] : []
+  );
+  assert.equal(played.result.status, "completed");
+  const second = compactions.filter(({ attempt }) => attempt === 2);
+  assert.ok(second.length > 0);
+  assert.ok(second.every(({ summarised }) => summarised));
+  assert.match(textOf(played.requests.at(-1)!.messages), /plan of compaction \d+/);
+});
+
+Deno.test("context: a summary that is shorter than what it replaces and still too long gives way", () => {
+  const played = play(longRun({
+    limits: { maxSteps: 100, maxTokens: 100_000_000, keepVerbatim: 50 },
+    summary: () => "word ".repeat(5_400),
+    tool: (planned) => `content of ${planned.arguments.path}: ${"x".repeat(14_000)}`,
+    model: (turn) => ({
+      tokensIn: 0,
+      ...(turn > 6
+        ? { text: "done" }
+        : { calls: [{ name: "fs__read", arguments: `{"path":"part-${turn}.txt"}` }] }),
+    }),
+  }));
+  assert.equal(played.result.status, "completed");
+});
+
+Deno.test("context: a summary that cannot be made leaves the one before in force", () => {
+  const played = play(longRun({ summary: (nth) => nth === 1 ? "the plan" : null }));
+  assert.equal(played.result.status, "completed");
+  assert.match(textOf(played.requests.at(-1)!.messages), /summary of the earlier turns:\nthe plan/);
+});
+
+Deno.test("context: a summary that a hook forbids is no model call", () => {
+  const state = initialState();
+  const failure = {
+    class: "cancelled" as const,
+    message: "blocked",
+    retryable: false,
+    endpoint: "",
+    attempts: 0,
+  };
+  compactWithout(state, { type: "summary.failed", failure, ms: 0, at: 0 }, []);
+  assert.equal(state.counters.modelCalls, 0);
 });
 
 Deno.test("context: pinned content over the mark ends by name at the first try", () => {
