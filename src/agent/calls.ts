@@ -1,7 +1,11 @@
 /** The calls of a turn: which are legal, which are sent, and what their answers are worth. */
 
 import { fnv64 } from "../core/hash.ts";
-import { TURN_MEDIA_BYTES_MAX, TURN_OBSERVATION_BYTES_MAX } from "../core/limits.ts";
+import {
+  IMAGE_BYTES_EQUIVALENT,
+  TURN_MEDIA_BYTES_MAX,
+  TURN_OBSERVATION_BYTES_MAX,
+} from "../core/limits.ts";
 import { clip } from "../core/text.ts";
 import type { ProposedCall } from "./action.ts";
 import { roomTokens } from "./assemble.ts";
@@ -181,6 +185,7 @@ function send(
       effect,
       showBytesMax: Math.min(state.limits.observationBytesMax, Math.max(share, SHOW_BYTES_MIN)),
       mediaBytesMax: Math.floor(TURN_MEDIA_BYTES_MAX / turn.executed),
+      mediaMax: Math.floor(turn.roomBytes / turn.executed / IMAGE_BYTES_EQUIVALENT),
     },
   });
 }

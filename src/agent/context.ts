@@ -5,6 +5,7 @@
  */
 
 import { chain, Fnv64 } from "../core/hash.ts";
+import { IMAGE_BYTES_EQUIVALENT } from "../core/limits.ts";
 import type { Message, Part } from "../ports/model.ts";
 import { isOwnWord, stubText } from "./prompt.ts";
 
@@ -43,8 +44,6 @@ export interface Transcript {
   whole: number[];
 }
 
-/** What an image costs in the estimate, whatever its bytes: vision models bill by area. */
-const IMAGE_BYTES_EQUIVALENT = 6_000;
 const MESSAGE_OVERHEAD_BYTES = 24;
 
 /** A conversation that holds only its first message. */

@@ -26,6 +26,7 @@ const planned = (effect: PlannedCall["effect"] = "side_effect"): PlannedCall => 
   effect,
   showBytesMax: 1024,
   mediaBytesMax: 2 * 1024 * 1024,
+  mediaMax: 4,
 });
 const answer = (
   parts: Part[],
@@ -164,6 +165,28 @@ Deno.test("shapeResult: an image is carried, one too large described", async () 
   assert.match(
     shown(told.observation.parts),
     /image image\/png, 3145728 bytes of base64, too large/,
+  );
+});
+
+Deno.test("shapeResult: media over their number, and those of an error, are described and still count", async () => {
+  const icon = (data: string): Part => ({ type: "image", mimeType: "image/png", data });
+  const icons = (count: number, last: string) =>
+    Array.from({ length: count }, (_, n) => icon(n === count - 1 ? last : "aGk="));
+  const classes = async (count: number) => {
+    const { observation } = await shapeResult(deps, planned(), answer(icons(count, "aGk=")));
+    return observation.class === "ok" ? observation.parts.map((part) => part.type).join(" ") : "";
+  };
+  assert.equal(await classes(4), "image image image image");
+  assert.equal(await classes(5), "text image image image image");
+  const over = await shapeResult(deps, planned(), answer(icons(5, "aGk=")));
+  const other = await shapeResult(deps, planned(), answer(icons(5, "aGl=")));
+  assert.notEqual(over.digest, other.digest);
+  const failing = answer([text("button not found"), icon("aGk=")], { isError: true });
+  const { observation } = await shapeResult(deps, planned(), failing);
+  assert.ok(observation.class === "error");
+  assert.equal(
+    observation.message,
+    "button not found\n[image image/png, 4 bytes of base64, an error shows none]",
   );
 });
 

@@ -77,6 +77,8 @@ export const TOOL_RESULT_BYTES_MAX = 16 * 1024 * 1024;
 export const TURN_OBSERVATION_BYTES_MAX = 64 * 1024;
 /** Images and audio of one turn's results as they are carried to the model, in base64. */
 export const TURN_MEDIA_BYTES_MAX = 4 * 1024 * 1024;
+/** What an image costs in estimates, whatever its bytes: vision models bill by area. */
+export const IMAGE_BYTES_EQUIVALENT = 6_000;
 /** Of a rejected proposal, what is echoed back to the model. */
 export const INVALID_ECHO_CHARS_MAX = 800;
 /** Arguments that break a schema, as long as they stay in the conversation; longer ones are left out. */

@@ -194,6 +194,27 @@ Deno.test("context: the last five results stay whole, older ones name tool, argu
   assert.match(stub, /fs\/read \{"path":"p1"\} -> ok, \d+ bytes; artifact_read \{"id":"c1-1"\}/);
 });
 
+Deno.test("context: images of one turn leave room for the next, however many and small", () => {
+  const played = play({
+    tools: [READ],
+    model: (turn) =>
+      turn === 1
+        ? { calls: [1, 2, 3].map((n) => ({ name: "fs__read", arguments: { path: `p${n}` } })) }
+        : { text: "done" },
+    tool: (planned) => ({
+      class: "ok",
+      parts: Array.from({ length: Math.min(100, planned.mediaMax) }, () => ({
+        type: "image",
+        mimeType: "image/png",
+        data: "aGk=",
+      })),
+      structured: null,
+    }),
+  });
+  assert.equal(played.result.status, "completed");
+  assert.deepEqual(played.calls.map((call) => call.mediaMax), [10, 10, 10]);
+});
+
 Deno.test("context: results of one turn are all seen once, however many", () => {
   const played = play({
     tools: [READ],
