@@ -75,6 +75,16 @@ Deno.test("shapeResult: a cut never splits a code point, NULs and lone surrogate
   assert.equal(shown(odd.observation.parts), "a\uFFFDb\uFFFDc");
 });
 
+Deno.test("shapeResult: a mark of byte order is content, and what is left out begins where the head ends", async () => {
+  const whole = "\uFEFF" + "x".repeat(3_000);
+  const { observation } = await shapeResult(deps, planned(), answer([text(whole)]));
+  assert.ok(observation.class === "truncated");
+  const read = shown(observation.parts);
+  const [head] = read.split("\n[");
+  assert.ok(head!.startsWith("\uFEFFx"));
+  assert.match(read, new RegExp(`"offset":${byteLength(head!)}}`));
+});
+
 Deno.test("shapeResult: secrets are gone before anything is kept", async () => {
   const { observation } = await shapeResult(
     deps,
