@@ -287,6 +287,27 @@ forBoth(
   },
 );
 
+Deno.test("failover: thinking that another endpoint signed is left out where it is not taken", async () => {
+  await using server = await startModelServer();
+  const words = "messages.1.content.0: Invalid `signature` in `thinking` block";
+  await server.script({ replies: [fault(400, words)("anthropic"), OK] });
+  const rig = rigOf(settingsOf([endpointAt(server.url, { dialect: "anthropic" })]));
+  const thinking = { type: "thinking", thinking: "Hm.", signature: "of another" };
+  const reply = await replyOf(rig, [
+    ...TASK,
+    {
+      role: "assistant",
+      text: "",
+      calls: [],
+      opaque: { dialect: "anthropic", blocks: [thinking] },
+    },
+    ...TASK,
+  ]);
+  assert.equal(reply.text, "fine");
+  const sent = (await server.completions()).map((request) => JSON.stringify(request.body));
+  assert.deepEqual(sent.map((body) => body.includes("of another")), [true, false]);
+});
+
 Deno.test("failover: the next endpoint answers, a failing one is skipped, credentials that fail are told", async () => {
   await using server = await startModelServer();
   await using second = await startModelServer({ replies: [OK], loop: true });
