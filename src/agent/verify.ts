@@ -37,9 +37,9 @@ export function verifyClaim(
       : value.json;
     const faults = parsed === undefined
       ? ["the answer holds no JSON value"]
-      : schemaFaults(task.outputSchema, parsed);
+      : schemaFaults(task.outputSchema, parsed, true);
     // A schema may ask for a plain string: then the text itself is the value.
-    const plain = faults.length > 0 && schemaFaults(task.outputSchema, result).length === 0;
+    const plain = faults.length > 0 && schemaFaults(task.outputSchema, result, true).length === 0;
     if (faults.length === 0) result = parsed ?? null;
     items.push({
       kind: "schema",

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../core/json.ts";
+import { schemaFaults } from "./schema.ts";
+
+const inProperty = (schema: JsonObject): JsonObject => ({
+  type: "object",
+  properties: { s: schema },
+});
+
+/** Schema, a value that satisfies it, one that does not. */
+const ROWS: [JsonObject, Json, Json][] = [
+  [{ pattern: "^[a-z]+$" }, "abc", "Abc"],
+  [{ pattern: "b" }, "abc", "ac"],
+  [{ pattern: "^.*$" }, "one line", "two\rlines"],
+  [{ pattern: "^(?!\\s*$).+" }, "text", "  "],
+  [{ pattern: "^(a|b)\\1$" }, "aa", "ab"],
+  [{ pattern: "^\\p{Lu}" }, "Über", "über"],
+  [{ pattern: "^a", format: "date" }, 3, "a"],
+  [{ pattern: "^\\d", format: "date" }, "2026-06-25", "2026-06-99"],
+  [{ anyOf: [{ pattern: "^a" }, { type: "integer" }] }, "ab", "b"],
+  [{ not: { pattern: "^a" } }, "b", "a"],
+  [{ enum: ["x"], pattern: "^x" }, "x", "xx"],
+  [inProperty({ pattern: "^a" }), { s: "a" }, { s: "b" }],
+  [{ properties: { pattern: { type: "string" } } }, { pattern: "(" }, { pattern: 1 }],
+  [{ $defs: { id: { pattern: "^i-" } }, properties: { a: { $ref: "#/$defs/id" } } }, { a: "i-1" }, {
+    a: "1",
+  }],
+  [{ patternProperties: { "^x-": { type: "integer" } } }, { "x-a": 1, y: "z" }, { "x-a": "1" }],
+  [
+    { patternProperties: { "^(a+)+$": { type: "integer" } }, additionalProperties: false },
+    { aa: 1 },
+    { aa: "1" },
+  ],
+  [
+    { patternProperties: { "^(a+)+$": { type: "integer" } }, additionalProperties: false },
+    { a: 1, aaa: 2 },
+    { ab: 1 },
+  ],
+  [
+    { patternProperties: { "(a+)+$": { minimum: 1 }, "^(a|b)*$": { maximum: 5 } } },
+    { aa: 3, c: "x" },
+    { aa: 9 },
+  ],
+  [{ propertyNames: { pattern: "^([a-z]+-)*[a-z]+$" } }, { "a-b": 1 }, { "a--b": 1 }],
+  [{ format: "url" }, "https://example.org/a", "example"],
+  [{ uniqueItems: true }, [1, 2], [1, 1]],
+];
+
+Deno.test("schemaFaults: patterns mean what they mean, wherever they stand", () => {
+  for (const [schema, good, bad] of ROWS) {
+    for (const isOwn of [false, true]) {
+      assert.deepEqual(schemaFaults(schema, good, isOwn), [], JSON.stringify([schema, good]));
+      assert.notDeepEqual(schemaFaults(schema, bad, isOwn), [], JSON.stringify([schema, bad]));
+    }
+  }
+  assert.deepEqual(schemaFaults(inProperty({ pattern: "^a" }), { s: "b" }), [
+    "s: String does not match pattern.",
+  ]);
+});
+
+Deno.test("schemaFaults: a schema is not changed, and a pattern that is none harms only who asks it", () => {
+  const schema = inProperty({ pattern: "^a(" });
+  const before = JSON.stringify(schema);
+  assert.deepEqual(schemaFaults(schema, {}), []);
+  assert.match(schemaFaults(schema, { s: "a" })[0]!, /cannot be applied/);
+  assert.equal(JSON.stringify(schema), before);
+});
+
+Deno.test("schemaFaults: no pattern of a server holds the loop, whatever a model writes", () => {
+  const long = "a".repeat(100_000);
+  const hostile: JsonObject[] = [
+    { pattern: "^(a+)+$" },
+    { pattern: "(a|a)*$" },
+    { pattern: "a*a*a*a*b" },
+    { pattern: "^(?=x?)(a+)+$" },
+    { pattern: "^(a?){60}a{60}(?!b)$" },
+    { pattern: "^(a*)*\\1b$" },
+    { patternProperties: { "^(a+)+$": { type: "integer" } } },
+    { patternProperties: { "a*a*a*b": { type: "integer" } } },
+    { propertyNames: { pattern: "^(a|aa)+$" } },
+    { format: "url" },
+  ];
+  for (const schema of hostile) {
+    for (const text of [`${long}!`, `http://${long}!`]) {
+      schemaFaults(schema, text);
+      schemaFaults(schema, { [text]: "x" });
+    }
+  }
+  const items = Array.from({ length: 10_001 }, (_, index) => index);
+  assert.deepEqual(schemaFaults({ uniqueItems: true }, items.slice(1)), []);
+  assert.match(schemaFaults({ uniqueItems: true }, items)[0]!, /10001 cannot be told apart/);
+});
