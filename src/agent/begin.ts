@@ -106,7 +106,7 @@ function countAnew(state: AgentState): void {
   state.progress.attempts.clear();
   state.progress.attemptsHigh = 0;
   state.compactions = 0;
-  state.shortened = false;
+  state.tooLong = null;
 }
 
 /** A warm session takes the next delivery: same transcript and evidence, its limits anew. */

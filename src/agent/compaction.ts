@@ -148,12 +148,15 @@ function openWith(state: AgentState, ledger: string): void {
 }
 
 function endForContext(state: AgentState, out: Action[]): null {
+  const size = `about ${estimateNext(state)} tokens (${
+    transcriptBytes(state.transcript)
+  } bytes of conversation)`;
   return stopRun(state, {
     status: "exhausted_tokens",
-    reason: `context: about ${estimateNext(state)} tokens (${
-      transcriptBytes(state.transcript)
-    } bytes of conversation) do not fit under the mark of ${state.markTokens} of ${
-      compactionMark(state)
-    }`,
+    reason: state.tooLong === null
+      ? `context: ${size} do not fit under the mark of ${state.markTokens} of ${
+        compactionMark(state)
+      }`
+      : `context: the endpoint finds the request too long, and there is nothing more to leave out of ${size} (${state.tooLong})`,
   }, out);
 }

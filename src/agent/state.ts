@@ -154,8 +154,8 @@ export interface AgentState {
   made: string | null;
   /** Compactions since the last answered turn. */
   compactions: number;
-  /** The request was compacted because the endpoint found it too long, and sent again. */
-  shortened: boolean;
+  /** The endpoint's words, when it found the request too long and it was compacted for that. */
+  tooLong: string | null;
   /** Why the coming call may only answer; null if it may act. */
   last: string | null;
   /** The step that was announced as the last. */
@@ -224,7 +224,7 @@ export function initialState(): AgentState {
     summary: null,
     made: null,
     compactions: 0,
-    shortened: false,
+    tooLong: null,
     last: null,
     lastStep: 0,
     replyTokensMax: 0,

@@ -177,6 +177,18 @@ Deno.test("context: a context-length error compacts and is sent once more, the s
   assert.match(twice.result.reason, /^context:/);
 });
 
+Deno.test("context: an endpoint that finds the first request too long is quoted", () => {
+  const played = play({
+    model: () => ({ fail: { class: "context_length", message: "maximum context length is 100" } }),
+  });
+  assert.equal(played.result.status, "exhausted_tokens");
+  assert.match(
+    played.result.reason,
+    /^context: the endpoint finds the request too long.*\(maximum context length is 100\)$/,
+  );
+  assert.equal(played.requests.length, 1);
+});
+
 Deno.test("context: the last five results stay whole, older ones name tool, arguments and artifact", () => {
   const played = play({
     tools: [READ],
