@@ -139,6 +139,7 @@ export function continueSession(
     { role: "user", parts: [{ type: "text", text: deliveryText(instruction, uris) }] },
     counters.steps,
     null,
+    true,
   );
   if (!event.reconnect) return "assemble";
   state.phase = { tag: "starting", resumed: true };

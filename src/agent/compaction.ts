@@ -4,7 +4,15 @@
  * two tries; what does not fit then ends the run as `exhausted_tokens`, reason `context`.
  */
 
-import { dropOld, noteOnLast, projectMessages, setFirst, transcriptBytes } from "./context.ts";
+import {
+  contextHash,
+  dropOld,
+  noteOnLast,
+  projectMessages,
+  setFirst,
+  transcriptBytes,
+  turnSteps,
+} from "./context.ts";
 import { byteLength } from "../core/text.ts";
 import { compactionMark, estimateCost, estimateNext, planRequest } from "./assemble.ts";
 import { firstParts } from "./opening.ts";
@@ -17,7 +25,6 @@ import { compactedPreface, lastNote, SUMMARY_REQUEST } from "./prompt.ts";
 import { type AgentState, spent } from "./state.ts";
 import type { Action, Next } from "./plan.ts";
 import { stopBeforeCall } from "./stops.ts";
-import { contextHash } from "./context.ts";
 
 type EventOf<Type extends AgentEvent["type"]> = Extract<AgentEvent, { type: Type }>;
 
@@ -30,9 +37,8 @@ const BYTES_PER_TOKEN = 4;
 export function planCompaction(state: AgentState, out: Action[]): Next {
   if (state.compactions >= COMPACTIONS_MAX) return endForContext(state, out);
   state.compactions++;
-  const steps = new Set(state.transcript.entries.map((entry) => entry.step));
   // With one turn or none there is no prose that could be replaced: only pinned content is left.
-  const isPinned = steps.size < 2;
+  const isPinned = turnSteps(state.transcript).size < 2;
   if (isPinned && state.summary === null) return endForContext(state, out);
   if (state.compactions === 1) state.made = null;
   if (isPinned || state.compactions > 1) return rebuild(state, out);

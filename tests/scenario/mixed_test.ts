@@ -1,7 +1,8 @@
 /** Where two rules of the loop meet: each is specified alone elsewhere, here is what they do together. */
 
 import assert from "node:assert/strict";
-import type { CheckOutcome } from "../../src/agent/event.ts";
+import type { AgentEvent, CheckOutcome } from "../../src/agent/event.ts";
+import type { Observation } from "../../src/agent/observation.ts";
 import { step } from "../../src/agent/step.ts";
 import type { Message } from "../../src/ports/model.ts";
 import {
@@ -91,6 +92,75 @@ Deno.test("json mode: a model that calls natively nonetheless reads what it call
   assert.equal(reply.text, '{"action":"tool","tool":"fs__read","arguments":{"path":"a"}}');
   assert.deepEqual(reply.calls, []);
   assert.equal(textOf([result!]), "Result of fs__read: [ok]\ncontent of a");
+});
+
+Deno.test("sessions: a compaction keeps what the delivery at hand asks for", () => {
+  const { state } = play({ model: () => ({ text: "first done" }), contextWindow: 8_000 });
+  let turn = 0;
+  let first = 0;
+  const answers: AgentEvent[] = [];
+  let asked: readonly Message[] = [];
+  const take = (event: AgentEvent) => {
+    for (const action of step(state, event)) {
+      const at = state.at + 1;
+      const usage = { tokensIn: 0, tokensOut: 10, tokensCached: 0, estimated: true };
+      if (action.do === "summarise") {
+        answers.push({ type: "summary.made", at, text: "went on", usage, ms: 1 });
+      } else if (action.do === "callModel") {
+        asked = action.request.messages;
+        const arguments_ = JSON.stringify({ id: "ledger", offset: first + ++turn });
+        answers.push({
+          type: "model.answered",
+          at,
+          text: turn < 20 ? "" : "second done",
+          calls: turn < 20
+            ? [{ id: `t${turn}`, name: "artifact_read", arguments: arguments_ }]
+            : [],
+          finish: "stop",
+          refusal: null,
+          opaque: null,
+          usage,
+          model: "m",
+          endpoint: "e",
+          attempts: 1,
+          ms: 1,
+          digest: `${turn}`,
+        });
+      } else if (action.do === "callTool") {
+        const observation: Observation = {
+          class: "ok",
+          parts: [{ type: "text", text: `${first + turn} ${"x".repeat(5_000)}` }],
+          structured: null,
+        };
+        const { call } = action.call;
+        const digest = `d${first + turn}`;
+        answers.push({
+          type: "call.observed",
+          at,
+          call,
+          observation,
+          digest,
+          bytes: 5_000,
+          ms: 1,
+          child: null,
+        });
+      }
+    }
+  };
+  state.selfTools = { subagents: true, subscribe: false };
+  state.limits = { ...state.limits, keepVerbatim: 50 };
+  take({ type: "tools.listed", at: state.at, tools: [READ], resources: [] });
+  for (const n of [2, 3]) {
+    turn = 0;
+    first = 100 * n;
+    const delivery = { id: `d${n}`, instruction: `Task number ${n}`, uris: ["mem://a"] };
+    take({ type: "delivered", at: state.at + 1, delivery, reconnect: false });
+    for (let next = answers.shift(); next !== undefined; next = answers.shift()) take(next);
+    assert.equal(state.phase.tag === "stopped" && state.phase.result.status, "completed");
+    assert.match(textOf(asked), /went on/);
+    assert.match(textOf(asked), new RegExp(`Task number ${n}\nChanged:\n- mem://a`));
+    assert.equal(textOf(asked).includes("Task number 2"), n === 2);
+  }
 });
 
 Deno.test("sessions: what one delivery left to be continued is not put before the next answer", () => {
