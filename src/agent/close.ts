@@ -176,7 +176,8 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
   if (checks !== null) notes.push(checks);
   // What is being continued is not to be told to try another way.
   if (turn.invalid === CONTINUE_NOTE) return null;
-  if (delta === 0 && progress.idle > 0) {
+  const isIdle = delta === 0 && progress.idle > 0;
+  if (isIdle) {
     const repeats = turn.calls.filter((call) => call.attempts > 1 && !call.fresh).map((call) =>
       repeatPhrase(
         call.tool!.name,
@@ -186,6 +187,11 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
       )
     );
     notes.push(idleNote(repeats.slice(0, 4), left, limits));
-  } else if (progress.failing * 2 >= limits.failLimit) notes.push(failingNote(left, limits));
+  }
+  // Where idleness ends the run first, its note is warning enough.
+  const isWarned = isIdle && limits.idleLimit < limits.failLimit;
+  if (!isWarned && progress.failing * 2 >= limits.failLimit) {
+    notes.push(failingNote(left, limits));
+  }
   return notes.length === 0 ? null : notes.join("\n");
 }

@@ -131,6 +131,23 @@ Deno.test("notes: a turn that is told three things hears them together, the last
   assert.match(lines[2]!, /This is the last turn: turn 3 of 3/);
 });
 
+Deno.test("notes: a run that ends for want of success has been told so, however idle it may be", () => {
+  const played = play({
+    tools: [READ],
+    limits: { idleLimit: 9, failLimit: 4, repeatCap: 9 },
+    model: () => ({ calls: [{ name: "fs__read", arguments: { path: "x" } }] }),
+    tool: () => toolError("ENOENT"),
+  });
+  assert.match(played.result.reason, /^failing:/);
+  const notes = played.decisions.flatMap((decision) =>
+    decision.type === "turn.judged" ? [decision.note ?? ""] : []
+  );
+  assert.deepEqual(
+    notes.map((note) => /(\d) turns in a row without one success/.exec(note)?.[1]),
+    [undefined, "2", "3", "4"],
+  );
+});
+
 Deno.test("render: a stranger's text cannot pass for the runtime's, in either mode", () => {
   for (const toolMode of ["native", "json"] as const) {
     const played = play({
