@@ -72,6 +72,43 @@ Deno.test("context: a summary that claims what never happened stands beside the 
   assert.doesNotMatch(last.split("All tests passed")[0]!, /deploy/);
 });
 
+Deno.test("context: after a compaction a claim of tests that never ran is decided by the check", () => {
+  let isFixed = false;
+  const run = longRun({
+    task: { checks: [{ command: ["npm", "test"], when: "final", timeoutMs: 1 }] },
+    summary: () => "All tests passed.",
+    check: () => [{
+      kind: "check",
+      name: "npm test",
+      passed: isFixed,
+      detail: isFixed ? "" : "exit 1\n2 tests fail",
+      digest: `${isFixed}`,
+      progress: null,
+      ms: 1,
+    }],
+  });
+  const played = play({
+    ...run,
+    tools: [READ, GET, tool("fs/fix")],
+    model: (turn, request) => {
+      const heard = textOf(request.messages);
+      if (turn <= 30) return run.model(turn, request);
+      if (isFixed || !heard.includes("2 tests fail")) return { text: "All tests passed." };
+      return { calls: [{ name: "fs__fix", arguments: {} }] };
+    },
+    tool: (planned, nth) => {
+      if (planned.tool.name === "fs/fix") isFixed = true;
+      return run.tool!(planned, nth);
+    },
+  });
+  const judged = played.decisions.flatMap((decision) =>
+    decision.type === "verify.judged" ? [decision.passed] : []
+  );
+  assert.ok(played.decisions.some((decision) => decision.type === "context.compacted"));
+  assert.deepEqual(judged, [false, true]);
+  assert.equal(played.result.status, "completed");
+});
+
 Deno.test("context: a summary longer than what it replaces is not used, a failing one not needed", () => {
   for (const summary of [() => "word ".repeat(200_000), () => null]) {
     const played = play(longRun({ summary }));
