@@ -1,7 +1,7 @@
 /** The effects of the loop: tool calls with their hooks, declared checks, `on_stop` hooks. */
 
 import type { Json, JsonObject } from "../core/json.ts";
-import { clip } from "../core/text.ts";
+import { clip, withoutControls } from "../core/text.ts";
 import type { BrokerPort } from "../ports/broker.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
@@ -196,6 +196,7 @@ async function judgeCommand(
 ): Promise<CheckOutcome> {
   const passed = outcome.exitCode === 0;
   const output = deps.mask(outcome.output);
+  const streams = [outcome.stdout, outcome.stderr].map((text) => withoutControls(deps.mask(text)));
   const how = outcome.failure !== null
     ? `did not start: ${outcome.failure}`
     : outcome.timedOut
@@ -210,8 +211,9 @@ async function judgeCommand(
     name,
     passed,
     detail: passed ? "" : detail,
-    digest: await deps.digest.sha256(`${how}\n${maskTime(output)}`),
-    progress: kind === "check" ? readProgress(output) : null,
+    // Each stream alone: how they fell together is chance, and no news.
+    digest: await deps.digest.sha256([how, ...streams.map(maskTime)].join("\n")),
+    progress: kind === "check" ? readProgress(streams[0]!) ?? readProgress(streams[1]!) : null,
     ms: Math.round(outcome.durationMs),
   };
 }
