@@ -9,22 +9,20 @@
 
 import { format } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import {
+  SCHEMA_MATCHED_NAMES_MAX,
+  SCHEMA_PATTERN_STEPS_MAX,
+  SCHEMA_PATTERNS_MAX,
+  SCHEMA_UNIQUE_ITEMS_MAX,
+} from "../core/limits.ts";
 import { compilePattern } from "../toolserver/pattern.ts";
 import { PatternError } from "../toolserver/pattern_tree.ts";
 import { patternSteps } from "./pattern_cost.ts";
 
 /** How the format that stands for a pattern is named. */
 const PREFIX = "agentd-pattern:";
-/** Patterns that are held at once; a server that sends ever new ones gets no more of them applied. */
-export const SCHEMA_PATTERNS_MAX = 4_096;
-/** Steps of the backtracking engine for one text. */
-const STEPS_MAX = 20_000_000;
 /** A name longer than any that a model will write. */
 const NAME_CHARS = 1_000_000;
-/** Properties that one hard pattern may match. */
-const MATCHED_KEYS_MAX = 1_000;
-/** Items of an array whose uniqueness is asked for: each is held against each. */
-const UNIQUE_ITEMS_MAX = 10_000;
 
 /** Members of a schema whose members are schemas under names of their own. */
 const MAPS: ReadonlySet<string> = new Set([
@@ -91,7 +89,7 @@ export function measureValue(value: Json): { names: string[]; itemsMax: number }
 
 /** Throws if a value asks for more comparisons than are made. */
 export function checkItems(tamed: TamedSchema, itemsMax: number): void {
-  if (tamed.asksUnique && itemsMax > UNIQUE_ITEMS_MAX) {
+  if (tamed.asksUnique && itemsMax > SCHEMA_UNIQUE_ITEMS_MAX) {
     throw new Error(`the items of an array of ${itemsMax} cannot be told apart, it is too long`);
   }
 }
@@ -107,11 +105,14 @@ function tame(node: Json, found: TamedSchema, names: readonly string[] | null): 
   if (Array.isArray(node)) return node.map((item) => tame(item, found, names));
   if (!isObject(node)) return node;
   const out: JsonObject = Object.create(null);
+  const named: [string, Json][] = [];
   for (const [key, value] of Object.entries(node)) {
     if (key === "pattern" && typeof value === "string") continue;
     if (DATA.has(key)) out[key] = value;
     else if (key === "patternProperties" && isObject(value)) {
-      out[key] = tamePatternProperties(value, found, names);
+      const told = tamePatternProperties(value, found, names);
+      out[key] = told.plain;
+      named.push(...told.named);
     } else if (MAPS.has(key) && isObject(value)) {
       const members: JsonObject = Object.create(null);
       for (const [name, member] of Object.entries(value)) {
@@ -120,6 +121,7 @@ function tame(node: Json, found: TamedSchema, names: readonly string[] | null): 
       out[key] = members;
     } else out[key] = tame(value, found, names);
   }
+  addNamed(out, named);
   if (node["uniqueItems"] === true) found.asksUnique = true;
   const { pattern } = node;
   if (typeof pattern !== "string") return out;
@@ -129,35 +131,50 @@ function tame(node: Json, found: TamedSchema, names: readonly string[] | null): 
   return out;
 }
 
-/** Patterns of names that may take long become the names that they match. */
+/** What is asked of properties by name, beside what a schema asks of them already. */
+function addNamed(schema: JsonObject, named: readonly [string, Json][]): void {
+  if (named.length === 0) return;
+  const before = isObject(schema["properties"]) ? schema["properties"] : Object.create(null);
+  const properties: JsonObject = Object.assign(Object.create(null), before);
+  for (const [name, member] of named) {
+    const known = properties[name];
+    properties[name] = known === undefined ? member : { allOf: [known, member] };
+  }
+  schema["properties"] = properties;
+}
+
+/**
+ * Patterns of names that are matched at once stay. What a hard one matches is told by name instead,
+ * beside what `properties` says of it: that is the same, and takes no expression.
+ */
 function tamePatternProperties(
   properties: JsonObject,
   found: TamedSchema,
   names: readonly string[] | null,
-): JsonObject {
-  const out: JsonObject = Object.create(null);
+): { plain: JsonObject; named: [string, Json][] } {
+  const plain: JsonObject = Object.create(null);
+  const named: [string, Json][] = [];
   for (const [pattern, member] of Object.entries(properties)) {
     const schema = tame(member, found, names);
     if (isPlain(pattern)) {
-      out[pattern] = schema;
+      plain[pattern] = schema;
       continue;
     }
     found.perValue = true;
-    if (names === null) continue;
-    const matches = names.filter(matcherOf(pattern, found.isOwn));
-    if (matches.length > MATCHED_KEYS_MAX) {
-      throw new Error(`more than ${MATCHED_KEYS_MAX} properties match ${JSON.stringify(pattern)}`);
+    const matches = (names ?? []).filter(matcherOf(pattern, found.isOwn));
+    if (matches.length > SCHEMA_MATCHED_NAMES_MAX) {
+      throw new Error(
+        `more than ${SCHEMA_MATCHED_NAMES_MAX} properties match ${JSON.stringify(pattern)}`,
+      );
     }
-    const literals = matches.map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-    // Two patterns may match the same names: each keeps a key of its own.
-    out[`^(?:${literals.join("|") || "(?!)"})$${"(?:)".repeat(Object.keys(out).length)}`] = schema;
+    for (const name of matches) named.push([name, schema]);
   }
-  return out;
+  return { plain, named };
 }
 
 /** Whether matching any name is a matter of one pass. */
 function isPlain(pattern: string): boolean {
-  return patternSteps(pattern, NAME_CHARS) <= STEPS_MAX;
+  return patternSteps(pattern, NAME_CHARS) <= SCHEMA_PATTERN_STEPS_MAX;
 }
 
 function formatOf(pattern: string, isOwn: boolean): string {
@@ -192,5 +209,6 @@ function makeMatcher(source: string, isOwn: boolean): Matcher {
   }
   const expression = new RegExp(source, "u");
   return (text) =>
-    (!isOwn && patternSteps(source, text.length) > STEPS_MAX) || expression.test(text);
+    (!isOwn && patternSteps(source, text.length) > SCHEMA_PATTERN_STEPS_MAX) ||
+    expression.test(text);
 }

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../core/json.ts";
+import {
+  SCHEMA_MATCHED_NAMES_MAX,
+  SCHEMA_PATTERN_STEPS_MAX,
+  SCHEMA_PATTERNS_MAX,
+  SCHEMA_UNIQUE_ITEMS_MAX,
+} from "../core/limits.ts";
+import { patternSteps } from "./pattern_cost.ts";
 import { schemaFaults } from "./schema.ts";
 
 const inProperty = (schema: JsonObject): JsonObject => ({
@@ -40,6 +47,16 @@ const ROWS: [JsonObject, Json, Json][] = [
     { patternProperties: { "(a+)+$": { minimum: 1 }, "^(a|b)*$": { maximum: 5 } } },
     { aa: 3, c: "x" },
     { aa: 9 },
+  ],
+  [
+    { properties: { aa: { minimum: 2 } }, patternProperties: { "(a+)+$": { maximum: 5 } } },
+    { aa: 3 },
+    { aa: 1 },
+  ],
+  [
+    { properties: { aa: { minimum: 2 } }, patternProperties: { "(a+)+$": { maximum: 5 } } },
+    { aa: 2, ba: 5 },
+    { aa: 6 },
   ],
   [{ propertyNames: { pattern: "^([a-z]+-)*[a-z]+$" } }, { "a-b": 1 }, { "a--b": 1 }],
   [{ format: "url" }, "https://example.org/a", "example"],
@@ -86,7 +103,45 @@ Deno.test("schemaFaults: no pattern of a server holds the loop, whatever a model
       schemaFaults(schema, { [text]: "x" });
     }
   }
-  const items = Array.from({ length: 10_001 }, (_, index) => index);
+  const items = Array.from({ length: SCHEMA_UNIQUE_ITEMS_MAX + 1 }, (_, index) => index);
   assert.deepEqual(schemaFaults({ uniqueItems: true }, items.slice(1)), []);
   assert.match(schemaFaults({ uniqueItems: true }, items)[0]!, /10001 cannot be told apart/);
+});
+
+Deno.test("schemaFaults: names that a hard pattern matches, at the bound and one past it", () => {
+  const schema = { patternProperties: { "^(n\\d+)+$": { type: "integer" } } };
+  const of = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`n${index}`, 1]));
+  assert.deepEqual(schemaFaults(schema, of(SCHEMA_MATCHED_NAMES_MAX)), []);
+  assert.match(
+    schemaFaults(schema, of(SCHEMA_MATCHED_NAMES_MAX + 1))[0]!,
+    /more than 10000 properties/,
+  );
+});
+
+Deno.test("schemaFaults: patterns that are held, at the bound and one past it", () => {
+  const faults: string[] = [];
+  for (let n = 0; n <= SCHEMA_PATTERNS_MAX && faults.length === 0; n++) {
+    faults.push(...schemaFaults({ pattern: `^never asked before ${n}|x` }, "x"));
+  }
+  assert.match(faults[0]!, /there are more than 4096 patterns/);
+});
+
+Deno.test("patternSteps: what cannot take long is told from what can", () => {
+  const rows: [source: string, length: number, short: boolean][] = [
+    ["^(?!\\s*$).+$", 100_000, true],
+    ["^(?=.*\\d)(?=.*[a-z]).{8,64}$", 100_000, true],
+    ["^\\p{L}+$", 1_000_000, true],
+    ["\\p{L}+x", 1_000, true],
+    ["\\p{L}+x", 1_000_000, false],
+    ["^(?=x)(a+)+$", 30, false],
+    ["^(?=x)(a|aa)+$", 60, false],
+    ["^(?=x)a*a*a*a*b$", 1_000, false],
+    ["^(?=x)(a?){40}a{40}$", 40, false],
+    ["^(a*)\\1$", 1_000, true],
+    ["(", 10, false],
+  ];
+  for (const [source, length, short] of rows) {
+    assert.equal(patternSteps(source, length) <= SCHEMA_PATTERN_STEPS_MAX, short, source);
+  }
 });
