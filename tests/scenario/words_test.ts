@@ -208,6 +208,20 @@ Deno.test("ledger: within its bytes, failures before successes, and what gave wa
   assert.doesNotMatch(renderLedger(ledger, 100_000), /left out here/);
 });
 
+Deno.test("ledger: of ever new errors the oldest give way, and every one of them is counted", () => {
+  const ledger = emptyLedger();
+  for (let n = 1; n <= 2_500; n++) {
+    const args = JSON.stringify({ path: `p${n}` });
+    const error = { class: "error" as const, detail: `tool: ENOENT p${n}` };
+    enter(ledger, n, { call: `c${n}-1`, tool: "fs/read", args, ...error });
+  }
+  const text = renderLedger(ledger, 8_000);
+  assert.ok(byteLength(text) <= 8_000);
+  const [head, ...shown] = text.split("\n");
+  assert.match(shown.at(-1)!, /ENOENT p2500 \[c2500-1\]$/);
+  assert.equal(/fs\/read (\d+)$/.exec(head!)?.[1], String(2_500 - shown.length));
+});
+
 Deno.test("ledger: equal outcomes are one entry with a count", () => {
   const played = play({
     tools: [READ],
