@@ -103,15 +103,19 @@ async function callTool(
       signal,
       call.showBytesMax,
     );
+    const { evidence } = answer;
+    const own = evidence === undefined
+      ? {}
+      : { digest: await deps.digest.sha256(maskTime(evidence)) };
     if ("observation" in answer) {
       const { observation } = answer;
-      const text = JSON.stringify(observation);
-      return { observation, digest: await deps.digest.sha256(text), bytes: 0, child: null };
+      const digest = await deps.digest.sha256(JSON.stringify(observation));
+      return { observation, digest, ...own, bytes: 0, child: null };
     }
     // Resources and subagents bring in what strangers wrote, like any tool.
     const heard = await deps.hooks.afterObservation(call, answer.result);
     const shaped = await shapeResult(deps, call, heard);
-    return { ...shaped, child: answer.child ?? null };
+    return { ...shaped, ...own, child: answer.child ?? null };
   }
   const result = await deps.tools.call(
     { tool, arguments: call.arguments, key, traceparent: deps.traceparent() },

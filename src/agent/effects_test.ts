@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { tool } from "../../tests/fakes/simulation.ts";
+import { success } from "../core/outcome.ts";
 import { systemDigest } from "../sys/digest.ts";
 import type { CommandOutcome } from "../wire/worker.ts";
-import { type EffectDeps, runDeclared } from "./effects.ts";
+import { type EffectDeps, executeCall, runDeclared } from "./effects.ts";
+import type { PlannedCall } from "./plan.ts";
 
 const never = new AbortController().signal;
 
@@ -52,4 +55,35 @@ Deno.test("runDeclared: the graded line is the last of either stream", async () 
       assert.equal((await checked(stdout, stderr, output)).progress?.done, graded);
     }
   }
+});
+
+Deno.test("executeCall: where an answer says what of it may be new, the rest is no news", async () => {
+  const digestOf = async (content: string, evidence?: string) => {
+    const parts = [{ type: "text" as const, text: content }];
+    const result = success({ parts, structured: null, isError: false });
+    const deps = {
+      clock: { monotonicMs: () => 0 },
+      telemetry: { emit: () => {} },
+      hooks: {
+        beforeAction: (call: PlannedCall) => Promise.resolve(success(call.arguments)),
+        afterObservation: (_call: PlannedCall, heard: unknown) => Promise.resolve(heard),
+      },
+      selfTools: { call: () => Promise.resolve({ result, evidence }) },
+      digest: systemDigest,
+      mask: (text: string) => text,
+    } as unknown as EffectDeps;
+    const call: PlannedCall = {
+      call: "c1-1",
+      tool: tool("self/subagent_spawn"),
+      arguments: {},
+      effect: "side_effect",
+      showBytesMax: 1_024,
+      mediaBytesMax: 0,
+      mediaMax: 0,
+    };
+    return (await executeCall(deps, call, "key", never)).digest;
+  };
+  assert.notEqual(await digestOf("child 1"), await digestOf("child 2"));
+  assert.equal(await digestOf("child 1", "done"), await digestOf("child 2", "done"));
+  assert.notEqual(await digestOf("child 1", "done"), await digestOf("child 1", "failed"));
 });
