@@ -16,7 +16,11 @@ interface Prepared {
   validator: Validator;
 }
 
-const prepared = new WeakMap<JsonObject, Prepared>();
+/** The task's own schemas, and those of servers. */
+const prepared = {
+  own: new WeakMap<JsonObject, Prepared>(),
+  servers: new WeakMap<JsonObject, Prepared>(),
+};
 
 /** How many faults of one value are named. */
 const FAULTS_MAX = 8;
@@ -52,8 +56,9 @@ function validate(
   value: Json,
   isOwn: boolean,
 ): ReturnType<Validator["validate"]> {
-  let known = prepared.get(schema);
-  if (known === undefined) prepared.set(schema, known = prepare(schema, isOwn, null));
+  const memory = isOwn ? prepared.own : prepared.servers;
+  let known = memory.get(schema);
+  if (known === undefined) memory.set(schema, known = prepare(schema, isOwn, null));
   const { tamed, validator } = known;
   if (!tamed.perValue && !tamed.asksUnique) return validator.validate(value);
   const { names, itemsMax } = measureValue(value);

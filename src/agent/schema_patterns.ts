@@ -108,6 +108,8 @@ function tame(node: Json, found: TamedSchema, names: readonly string[] | null): 
   const named: [string, Json][] = [];
   for (const [key, value] of Object.entries(node)) {
     if (key === "pattern" && typeof value === "string") continue;
+    // A server's format is a note (JSON Schema 2020-12, validation 7.2.1): what it takes, it says.
+    if (key === "format" && !found.isOwn) continue;
     if (DATA.has(key)) out[key] = value;
     else if (key === "patternProperties" && isObject(value)) {
       const told = tamePatternProperties(value, found, names);
