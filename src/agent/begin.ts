@@ -104,7 +104,7 @@ function countAnew(state: AgentState): void {
   state.progress.attempts.clear();
   state.progress.attemptsHigh = 0;
   state.compactions = 0;
-  state.shortened = false;
+  state.tooLong = null;
 }
 
 /** A warm session takes the next delivery: same transcript and evidence, its limits anew. */
@@ -129,12 +129,15 @@ export function continueSession(
   state.last = null;
   state.verification = null;
   state.lastText = "";
+  // What was to be continued belongs to the delivery before.
+  state.carried = null;
   const { instruction, uris } = event.delivery;
   pushMessage(
     state.transcript,
     { role: "user", parts: [{ type: "text", text: deliveryText(instruction, uris) }] },
     counters.steps,
     null,
+    true,
   );
   if (!event.reconnect) return "assemble";
   state.phase = { tag: "starting", resumed: true };

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { DEFAULT_LIMITS } from "../core/limits.ts";
-import { play, tool } from "../../tests/fakes/simulation.ts";
+import { assertAnswered, play, tool } from "../../tests/fakes/simulation.ts";
 import type { AgentEvent } from "./event.ts";
+import { initialState } from "./state.ts";
 import { step } from "./step.ts";
 
 type Resumed = Extract<AgentEvent, { type: "run.resumed" }>;
@@ -78,4 +79,38 @@ Deno.test("resumeRun: an endpoint without tools is spoken to in JSON from the fi
 Deno.test("resumeRun: a record of an earlier version, without the model, goes on as it was", () => {
   const { state } = resumedRun({ model: undefined });
   assert.equal(state.model.name, "scripted");
+});
+
+Deno.test("resumeRun: a run cut between call and answer is mended once, a second resume mends nothing more", () => {
+  for (const readOnly of [false, true]) {
+    const state = initialState();
+    const used = tool("fs/act", { readOnly });
+    const played = play({
+      tools: [used],
+      model: () => ({ calls: [1, 2].map((n) => ({ name: "fs__act", arguments: { n } })) }),
+    });
+    const cut = played.events.findIndex((event) => event.type === "call.observed");
+    for (const event of played.events.slice(0, cut)) step(state, event);
+    const resumed = (): string[] => {
+      const event: AgentEvent = {
+        type: "run.resumed",
+        limits: state.limits,
+        changes: [],
+        at: state.at + 1,
+      };
+      return step(state, event).flatMap((action) =>
+        action.do === "append" && action.decision.type === "call.abandoned"
+          ? [action.decision.class]
+          : []
+      );
+    };
+    assert.deepEqual(resumed(), readOnly ? ["refused", "refused"] : ["unknown", "refused"]);
+    const entries = state.transcript.entries.length;
+    assert.deepEqual(resumed(), []);
+    assert.equal(state.transcript.entries.length, entries);
+    const actions = step(state, { type: "tools.listed", tools: [used], resources: [], at: 9_999 });
+    const asked = actions.find((action) => action.do === "callModel");
+    assert.ok(asked?.do === "callModel");
+    assertAnswered(asked.request);
+  }
 });

@@ -1,7 +1,11 @@
 /** The calls of a turn: which are legal, which are sent, and what their answers are worth. */
 
 import { fnv64 } from "../core/hash.ts";
-import { TURN_MEDIA_BYTES_MAX, TURN_OBSERVATION_BYTES_MAX } from "../core/limits.ts";
+import {
+  IMAGE_BYTES_EQUIVALENT,
+  TURN_MEDIA_BYTES_MAX,
+  TURN_OBSERVATION_BYTES_MAX,
+} from "../core/limits.ts";
 import type { ProposedCall } from "./action.ts";
 import { roomTokens } from "./assemble.ts";
 import { forgetShown } from "./children.ts";
@@ -40,37 +44,41 @@ export function planCalls(
     call.tool?.name === "self/task_refuse" && call.fault === null
   );
   if (refusal !== undefined) turn.refusal = String(refusal.arguments.reason);
-  let legal = 0;
+  const legal: TurnCall[] = [];
   turn.calls = proposed.map((call, index) => {
     const planned = openCall(call, `c${turn.step}-${index + 1}`);
     const verdict = judgeLegality(state, turn, planned, call.fault, legal);
-    if (verdict === null) legal++;
+    if (verdict === null) legal.push(planned);
     else settle(planned, verdict);
     return planned;
   });
-  for (const call of turn.calls) {
-    const { observation } = call;
-    if (observation?.class !== "refused" && observation?.class !== "invalid") continue;
-    out.push({
-      do: "append",
-      decision: {
-        type: "call.refused",
-        step: turn.step,
-        call: call.call,
-        tool: calledName(call),
-        class: observation.class,
-        why: observation.why,
-      },
-    });
-  }
-  const planned = turn.calls.filter((call) => call.state === "planned");
-  turn.parallel = planned.every((call) => call.tool!.readOnly);
-  if (planned.length === 0) return "finish";
+  for (const call of turn.calls) tellRefusal(turn, call, out);
+  turn.parallel = legal.every((call) => call.tool!.readOnly);
+  if (legal.length === 0) return "finish";
   state.phase = { tag: "acting" };
-  turn.executed = planned.length;
+  turn.executed = legal.length;
   turn.roomBytes = Math.floor(roomTokens(state, turn) * BYTES_PER_TOKEN);
-  for (const call of turn.parallel ? planned : planned.slice(0, 1)) send(state, turn, call, out);
+  for (const call of turn.parallel ? legal : legal.slice(0, 1)) {
+    if (!isHeld(call)) send(state, turn, call, out);
+  }
   return null;
+}
+
+/** The record's line of a call that is not executed. */
+function tellRefusal(turn: Turn, call: TurnCall, out: Action[]): void {
+  const { observation } = call;
+  if (observation?.class !== "refused" && observation?.class !== "invalid") return;
+  out.push({
+    do: "append",
+    decision: {
+      type: "call.refused",
+      step: turn.step,
+      call: call.call,
+      tool: calledName(call),
+      class: observation.class,
+      why: observation.why,
+    },
+  });
 }
 
 function openCall(call: ProposedCall, id: string): TurnCall {
@@ -98,7 +106,7 @@ function judgeLegality(
   turn: Turn,
   call: TurnCall,
   fault: string | null,
-  legal: number,
+  legal: readonly TurnCall[],
 ): Observation | null {
   const { limits } = state;
   if (call.tool?.name === "self/task_refuse" && fault === null) {
@@ -107,17 +115,31 @@ function judgeLegality(
   if (turn.refusal !== null) return { class: "refused", why: "not executed: the task was refused" };
   if (fault !== null) return { class: "invalid", why: fault };
   if (state.last !== null) return { class: "refused", why: REFUSED_LAST_TURN };
-  if (legal >= limits.maxCallsPerTurn) {
+  if (legal.length >= limits.maxCallsPerTurn) {
     return { class: "refused", why: perTurnRefusal(limits.maxCallsPerTurn) };
   }
-  if (spent(state).calls + legal >= limits.maxCalls) {
+  if (spent(state).calls + legal.length >= limits.maxCalls) {
     return { class: "refused", why: totalRefusal(limits.maxCalls) };
   }
+  // Whether one over the cap brings something new is told by its likes of the same reply.
+  const isOver = !call.tool!.poll &&
+    state.progress.attempts.get(call.fingerprint) >= limits.repeatCap;
+  if (isOver && legal.some((other) => other.fingerprint === call.fingerprint)) return null;
+  return judgeRepeat(state, call);
+}
+
+/** Counts the attempt, and says why it is one too many; null if it is not. */
+function judgeRepeat(state: AgentState, call: TurnCall): Observation | null {
+  const { repeatCap } = state.limits;
   call.attempts = countAttempt(state.progress, call.fingerprint, call.tool!.poll);
-  if (call.attempts > limits.repeatCap) {
-    return { class: "refused", why: repeatRefusal(call.attempts, limits.repeatCap) };
-  }
-  return null;
+  return call.attempts > repeatCap
+    ? { class: "refused", why: repeatRefusal(call.attempts, repeatCap) }
+    : null;
+}
+
+/** Whether a call waits for the answers of its likes: its attempt is not counted yet. */
+function isHeld(call: TurnCall): boolean {
+  return call.state === "planned" && call.attempts === 0;
 }
 
 function settle(call: TurnCall, observation: Observation): void {
@@ -159,6 +181,7 @@ function send(
       effect,
       showBytesMax: Math.min(state.limits.observationBytesMax, Math.max(share, SHOW_BYTES_MIN)),
       mediaBytesMax: Math.floor(TURN_MEDIA_BYTES_MAX / turn.executed),
+      mediaMax: Math.floor(turn.roomBytes / turn.executed / IMAGE_BYTES_EQUIVALENT),
     },
   });
 }
@@ -177,7 +200,12 @@ export function answerCall(
   call.digest = event.digest;
   call.bytes = event.bytes;
   if (isEvidence(event.observation) && !NO_EVIDENCE.has(call.tool!.name)) {
-    call.fresh = noteEvidence(state.progress, call.fingerprint, event.digest);
+    call.fresh = noteEvidence(
+      state.progress,
+      call.fingerprint,
+      event.digest,
+      openAttempts(turn, call.fingerprint),
+    );
     if (call.fresh) state.evidence++;
   }
   if (call.tool!.name === "self/subagent_await") forgetShown(state, event.observation);
@@ -185,14 +213,39 @@ export function answerCall(
     state.children.set(event.child.id, { ...event.child, end: null });
   }
   noteSlow(state, call.tool!.name, event.ms);
-  const next = turn.calls.find((candidate) => candidate.state === "planned");
-  if (next !== undefined) {
-    send(state, turn, next, out);
-    return null;
-  }
+  if (sendNext(state, turn, call, out)) return null;
   if (turn.calls.some((candidate) => candidate.state === "sent")) return null;
   turn.toolsMs = event.at - turn.actedAt;
   return checkAfterTurn(state, out) ? null : "finish";
+}
+
+/**
+ * Sends what waited for this answer: the next call where they go in order, else the next of the
+ * answered call's likes. Those that are over the cap now are refused. False if nothing was sent.
+ */
+function sendNext(state: AgentState, turn: Turn, answered: TurnCall, out: Action[]): boolean {
+  const { fingerprint } = answered;
+  const waits = (call: TurnCall) =>
+    call.state === "planned" && (!turn.parallel || call.fingerprint === fingerprint);
+  const isAsked = (call: TurnCall) => call.state === "sent" && call.fingerprint === fingerprint;
+  if (turn.calls.some(isAsked)) return false;
+  for (const call of turn.calls.filter(waits)) {
+    const verdict = isHeld(call) ? judgeRepeat(state, call) : null;
+    if (verdict === null) {
+      send(state, turn, call, out);
+      return true;
+    }
+    settle(call, verdict);
+    tellRefusal(turn, call, out);
+  }
+  return false;
+}
+
+/** Attempts of the open turn that are counted already and have no answer yet. */
+function openAttempts(turn: Turn, fingerprint: string): number {
+  const isOpen = (call: TurnCall) =>
+    call.fingerprint === fingerprint && call.state !== "done" && call.attempts > 0;
+  return turn.calls.filter(isOpen).length;
 }
 
 function noteSlow(state: AgentState, name: string, ms: number): void {

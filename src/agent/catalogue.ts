@@ -3,26 +3,22 @@
  * budget; beyond it, counts by URI prefix. Everything in it is a server's word and shown as data.
  */
 
-import { clip, withoutControls } from "../core/text.ts";
+import { byteLength, clip, withoutControls } from "../core/text.ts";
 import type { Resource } from "../ports/tools.ts";
+import { fitLines } from "../selftools/paging.ts";
 import { withoutMark } from "./prompt.ts";
 
 const DESCRIPTION_CHARS_MAX = 120;
 const URI_CHARS_MAX = 300;
+/** Room for the line of what is left out. */
+const MORE_BYTES = 64;
 
 /** The catalogue as text; empty when there are no resources. */
 export function renderCatalogue(resources: readonly Resource[], bytesMax: number): string {
   if (resources.length === 0) return "";
   const lines = resources.map(renderResource);
-  let bytes = 0;
-  let shown = 0;
-  for (const line of lines) {
-    bytes += line.length + 1;
-    if (bytes > bytesMax) break;
-    shown++;
-  }
-  if (shown === lines.length) return lines.join("\n");
-  return renderPrefixes(resources, bytesMax);
+  const text = lines.join("\n");
+  return byteLength(text) <= bytesMax ? text : renderPrefixes(resources, bytesMax);
 }
 
 /** One line: URI, name, description, size, etag, as far as the server told. */
@@ -49,9 +45,13 @@ function renderPrefixes(resources: readonly Resource[], bytesMax: number): strin
       counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
     }
     const head = `${resources.length} resources, too many to list; by URI prefix:`;
+    const tail = "List some with resource_list {prefix, query}.";
     const lines = [...counts].map(([prefix, count]) => `- ${oneLine(prefix, 200)}… ${count}`);
-    const text = [head, ...lines, "List some with resource_list {prefix, query}."].join("\n");
-    if (text.length <= bytesMax || depth === 0) return clip(text, bytesMax);
+    const text = [head, ...lines, tail].join("\n");
+    if (byteLength(text) <= bytesMax) return text;
+    if (depth > 0) continue;
+    const kept = fitLines(lines, bytesMax - byteLength(`${head}\n${tail}`) - MORE_BYTES);
+    return [head, ...kept, `- ${lines.length - kept.length} prefixes more`, tail].join("\n");
   }
   return "";
 }

@@ -2,11 +2,12 @@
 
 import { WIRE_TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
 import { clip, toWellFormed } from "../core/text.ts";
+import type { Message } from "../ports/model.ts";
 import { noteOnLast, pushMessage } from "./context.ts";
 import { stopRun } from "./ending.ts";
 import type { ActionLine } from "./event.ts";
+import { toJsonMode } from "./json_mode.ts";
 import { enter } from "./ledger.ts";
-import { isSuccess } from "./observation.ts";
 import type { Action, Next } from "./plan.ts";
 import { countTurn, judgeTurn, turnSignature } from "./progress.ts";
 import {
@@ -67,7 +68,7 @@ export function closeTurn(state: AgentState, turn: Turn, out: Action[]): void {
     accepted: turn.refusal !== null || turn.verified,
     invalid: turn.invalid !== null,
     polled: turn.calls.length > 0 && turn.calls.every((call) => call.tool?.poll === true) &&
-      actions.every(isSuccess),
+      actions.every((action) => action.class !== "refused" && action.class !== "invalid"),
     freshChildren: turn.freshChildren,
   };
   const { verdict, delta } = judgeTurn(summary);
@@ -130,23 +131,18 @@ function pushTurn(state: AgentState, turn: Turn): void {
   const text = turn.invalid !== null && turn.invalid !== CONTINUE_NOTE
     ? clip(turn.text, INVALID_TEXT_CHARS_MAX)
     : turn.text;
-  pushMessage(
-    transcript,
-    {
-      role: "assistant",
-      text: text === "" && turn.calls.length === 0 ? "(empty reply)" : toWellFormed(text),
-      calls: native
-        ? turn.calls.map((call) => ({
-          id: call.wireId,
-          name: wireNameOf(call),
-          arguments: JSON.stringify(call.arguments),
-        }))
-        : [],
-      ...(turn.opaque === null ? {} : { opaque: turn.opaque }),
-    },
-    turn.step,
-    null,
-  );
+  const reply: Message = {
+    role: "assistant",
+    text: text === "" && turn.calls.length === 0 ? "(empty reply)" : toWellFormed(text),
+    calls: turn.viaJson ? [] : turn.calls.map((call) => ({
+      id: call.wireId,
+      name: wireNameOf(call),
+      arguments: JSON.stringify(call.arguments),
+    })),
+    ...(turn.opaque === null ? {} : { opaque: turn.opaque }),
+  };
+  // A model may call natively where it was asked for JSON: it must still read what it called.
+  pushMessage(transcript, native ? reply : toJsonMode(reply), turn.step, null);
   for (const call of turn.calls) {
     const observation = call.observation!;
     const mode = native ? "native" : "json";
@@ -198,7 +194,8 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
   if (turn.leftOut > 0) notes.push(leftOutNote(turn.leftOut));
   // What is being continued is not to be told to try another way.
   if (turn.invalid === CONTINUE_NOTE) return null;
-  if (delta === 0 && progress.idle > 0) {
+  const isIdle = delta === 0 && progress.idle > 0;
+  if (isIdle) {
     const repeats = turn.calls.filter((call) => call.attempts > 1 && !call.fresh).map((call) =>
       repeatPhrase(
         call.tool!.name,
@@ -208,6 +205,11 @@ function turnNote(state: AgentState, turn: Turn, delta: number): string | null {
       )
     );
     notes.push(idleNote(repeats.slice(0, REPEATS_TOLD_MAX), left, limits));
-  } else if (progress.failing * 2 >= limits.failLimit) notes.push(failingNote(left, limits));
+  }
+  // Where idleness ends the run first, its note is warning enough.
+  const isWarned = isIdle && limits.idleLimit < limits.failLimit;
+  if (!isWarned && progress.failing * 2 >= limits.failLimit) {
+    notes.push(failingNote(left, limits));
+  }
   return notes.length === 0 ? null : notes.join("\n");
 }

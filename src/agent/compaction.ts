@@ -13,6 +13,7 @@ import {
   projectMessages,
   setFirst,
   transcriptBytes,
+  turnSteps,
 } from "./context.ts";
 import { firstParts } from "./opening.ts";
 import { BYTES_PER_TOKEN, recordUsage } from "./budget.ts";
@@ -33,10 +34,11 @@ const LEDGER_SHARE = 1 / 8;
 export function planCompaction(state: AgentState, out: Action[]): Next {
   if (state.compactions >= COMPACTIONS_MAX) return endForContext(state, out);
   state.compactions++;
-  const steps = new Set(state.transcript.entries.map((entry) => entry.step));
   // With one turn or none there is no prose that could be replaced: only pinned content is left.
-  if (steps.size < 2) return endForContext(state, out);
-  if (state.compactions > 1) return rebuild(state, null, out);
+  const isPinned = turnSteps(state.transcript).size < 2;
+  if (isPinned && state.summary === null) return endForContext(state, out);
+  if (state.compactions === 1) state.made = null;
+  if (isPinned || state.compactions > 1) return rebuild(state, out);
   const estimate = estimateNext(state);
   const stop = stopBeforeCall(
     state.limits,
@@ -46,7 +48,7 @@ export function planCompaction(state: AgentState, out: Action[]): Next {
     2 * estimateCost(state, estimate),
   );
   // A summary that leaves no budget for the turn itself is not worth its price.
-  if (stop?.status === "exhausted_tokens") return rebuild(state, null, out);
+  if (stop?.status === "exhausted_tokens") return rebuild(state, out);
   if (stop !== null) return stopRun(state, stop, out);
   const request = planRequest(state, "summary");
   out.push({
@@ -78,7 +80,8 @@ export function compactWithSummary(
 ): Next {
   recordUsage(state.counters, event.usage, state.model.prices);
   const summary = summaryOf(event.text);
-  return rebuild(state, summary === "" ? null : summary, out);
+  state.made = summary === "" ? null : summary;
+  return rebuild(state, out);
 }
 
 /** The summary itself, also where a model in JSON mode wrapped it into an action. */
@@ -92,27 +95,32 @@ function summaryOf(text: string): string {
 /** No summary is to be had: the ledger and the last results alone must do. */
 export function compactWithout(
   state: AgentState,
-  _event: EventOf<"summary.failed">,
+  event: EventOf<"summary.failed">,
   out: Action[],
 ): Next {
-  state.counters.modelCalls++;
-  return rebuild(state, null, out);
+  // A hook that forbids it costs no call.
+  if (event.failure.attempts > 0) state.counters.modelCalls++;
+  return rebuild(state, out);
 }
 
-function rebuild(state: AgentState, summary: string | null, out: Action[]): Next {
+/** A summary that is of no use yet is held for the second try; the last that was used still holds. */
+function rebuild(state: AgentState, out: Action[]): Next {
   const { transcript, limits } = state;
   const before = estimateNext(state);
   const keep = state.compactions > 1 ? 0 : limits.keepVerbatim;
   const dropped = dropOld(transcript, keep);
-  const useful = summary !== null && byteLength(summary) < dropped.bytes ? summary : null;
+  const isUseful = state.made !== null && byteLength(state.made) < dropped.bytes;
+  if (isUseful) state.summary = state.made;
   const ledger = renderLedger(
     state.ledger,
     Math.floor(state.model.context_window * LEDGER_SHARE * BYTES_PER_TOKEN),
   );
-  setFirst(transcript, [
-    ...firstParts(state),
-    { type: "text", text: compactedPreface(ledger, useful) },
-  ]);
+  openWith(state, ledger);
+  const mayGo = state.summary !== null && (!isUseful || state.compactions > 1);
+  if (mayGo && estimateNext(state) >= state.markTokens) {
+    state.summary = null;
+    openWith(state, ledger);
+  }
   // The newest turn stays, with the note on it; only a first message that was made anew lost it.
   if (state.last !== null && transcript.entries.length === 0) {
     noteOnLast(transcript, lastNote(state.last.why));
@@ -124,7 +132,7 @@ function rebuild(state: AgentState, summary: string | null, out: Action[]): Next
       type: "context.compacted",
       step: state.counters.steps + 1,
       attempt: state.compactions,
-      summarised: useful !== null,
+      summarised: state.summary !== null,
       before,
       after,
       turns_dropped: dropped.turns,
@@ -134,13 +142,24 @@ function rebuild(state: AgentState, summary: string | null, out: Action[]): Next
   return after < state.markTokens ? "call" : "compact";
 }
 
+/** The first message: the task, the ledger word for word, the summary if there is one. */
+function openWith(state: AgentState, ledger: string): void {
+  setFirst(state.transcript, [
+    ...firstParts(state),
+    { type: "text", text: compactedPreface(ledger, state.summary) },
+  ]);
+}
+
 function endForContext(state: AgentState, out: Action[]): null {
+  const size = `about ${estimateNext(state)} tokens (${
+    transcriptBytes(state.transcript)
+  } bytes of conversation)`;
   return stopRun(state, {
     status: "exhausted_tokens",
-    reason: `context: about ${estimateNext(state)} tokens (${
-      transcriptBytes(state.transcript)
-    } bytes of conversation) do not fit under the mark of ${state.markTokens} of ${
-      compactionMark(state)
-    }`,
+    reason: state.tooLong === null
+      ? `context: ${size} do not fit under the mark of ${state.markTokens} of ${
+        compactionMark(state)
+      }`
+      : `context: the endpoint finds the request too long, and there is nothing more to leave out of ${size} (${state.tooLong})`,
   }, out);
 }

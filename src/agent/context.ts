@@ -5,6 +5,7 @@
  */
 
 import { chain, Fnv64 } from "../core/hash.ts";
+import { IMAGE_BYTES_EQUIVALENT } from "../core/limits.ts";
 import type { Message, Part } from "../ports/model.ts";
 import { isOwnWord, stubText } from "./prompt.ts";
 
@@ -27,6 +28,8 @@ export interface Entry {
   step: number;
   /** Set for a tool result that may give way. */
   stub: StubFacts | null;
+  /** What is asked for: of such messages the last one never gives way. */
+  pinned: boolean;
 }
 
 /** The running conversation after the first user message. Changed only by the functions here. */
@@ -43,8 +46,6 @@ export interface Transcript {
   whole: number[];
 }
 
-/** What an image costs in the estimate, whatever its bytes: vision models bill by area. */
-const IMAGE_BYTES_EQUIVALENT = 6_000;
 const MESSAGE_OVERHEAD_BYTES = 24;
 
 /** A conversation that holds only its first message. */
@@ -77,8 +78,9 @@ export function pushMessage(
   message: Message,
   step: number,
   stub: StubFacts | null,
+  pinned = false,
 ): void {
-  const entry = { message, ...measure(message), step, stub };
+  const entry = { message, ...measure(message), step, stub, pinned };
   transcript.entries.push(entry);
   transcript.bytes += entry.bytes;
   transcript.chains.push(chain(transcript.chains.at(-1) ?? transcript.firstHash, entry.hash));
@@ -154,9 +156,16 @@ function shorter(message: Message, entry: Entry): Message | null {
   return measure(message).bytes < entry.bytes ? message : null;
 }
 
+/** Steps of the turns that could give way, the newest included. */
+export function turnSteps(transcript: Transcript): ReadonlySet<number> {
+  return new Set(
+    transcript.entries.filter((entry) => !entry.pinned).map((entry) => entry.step),
+  );
+}
+
 /**
- * Drops everything before the turns that hold the last `keep` results, and returns how many turns
- * were dropped. With `keep` 0 only the newest turn stays.
+ * Drops everything before the turns that hold the last `keep` results but the last message that is
+ * pinned, and returns how many turns were dropped. With `keep` 0 only the newest turn stays.
  */
 export function dropOld(transcript: Transcript, keep: number): { turns: number; bytes: number } {
   const { entries } = transcript;
@@ -171,12 +180,16 @@ export function dropOld(transcript: Transcript, keep: number): { turns: number; 
       if (entries[from]!.stub !== null) results++;
     }
   }
-  const dropped = entries.slice(0, from);
+  const pin = entries.findLastIndex((entry) => entry.pinned);
+  const isKept = pin !== -1 && pin < from;
+  const dropped = entries.slice(0, from).filter((_entry, index) => index !== pin);
   const turns = new Set(dropped.map((entry) => entry.step)).size;
   const bytes = dropped.reduce((sum, entry) => sum + entry.bytes, 0);
-  transcript.entries = entries.slice(from);
+  transcript.entries = [...(isKept ? [entries[pin]!] : []), ...entries.slice(from)];
   transcript.bytes -= bytes;
-  transcript.whole = transcript.whole.filter((index) => index >= from).map((index) => index - from);
+  transcript.whole = transcript.whole.filter((index) => index >= from).map((index) =>
+    index - dropped.length
+  );
   transcript.chains = [];
   rechain(transcript, 0);
   return { turns, bytes };

@@ -19,18 +19,13 @@ import type { AgentPayload } from "../wire/payload.ts";
 import { type AgentResult, failedResult } from "../wire/result.ts";
 import { usageTotals } from "./ending.ts";
 import { type EffectDeps, executeCall, runDeclared } from "./effects.ts";
-import type { AgentEvent, CheckPhase, Decision } from "./event.ts";
+import type { AgentEvent, CheckPhase, Decision, EventBody } from "./event.ts";
 import { maskTime } from "./mask.ts";
 import { narrateDecision, narrateEvent } from "./narrate.ts";
 import { type AgentState, deadlineAt } from "./state.ts";
 import type { Action, PlannedCall, PlannedRequest } from "./plan.ts";
 import { ProgressFrames } from "./progress_frames.ts";
 import { step } from "./step.ts";
-
-/** An event before its moment is known. */
-export type EventBody = AgentEvent extends infer Event
-  ? Event extends { at: number } ? Omit<Event, "at"> : never
-  : never;
 
 /** What {@link Driver} drives. */
 export interface DriverDeps {

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../core/json.ts";
 import { CHECK_DETAIL_CHARS_MAX } from "../core/limits.ts";
-import { clip } from "../core/text.ts";
+import { clip, withoutControls } from "../core/text.ts";
 import type { BrokerPort } from "../ports/broker.ts";
 import type { ClockPort } from "../ports/clock.ts";
 import type { DigestPort } from "../ports/digest.ts";
@@ -101,15 +101,19 @@ async function callTool(
       signal,
       call.showBytesMax,
     );
+    const { evidence } = answer;
+    const own = evidence === undefined
+      ? {}
+      : { digest: await deps.digest.sha256(maskTime(evidence)) };
     if ("observation" in answer) {
       const { observation } = answer;
-      const text = JSON.stringify(observation);
-      return { observation, digest: await deps.digest.sha256(text), bytes: 0, child: null };
+      const digest = await deps.digest.sha256(JSON.stringify(observation));
+      return { observation, digest, ...own, bytes: 0, child: null };
     }
     // Resources and subagents bring in what strangers wrote, like any tool.
     const heard = await deps.hooks.afterObservation(call, answer.result);
     const shaped = await shapeResult(deps, call, heard);
-    return { ...shaped, child: answer.child ?? null };
+    return { ...shaped, ...own, child: answer.child ?? null };
   }
   const result = await deps.tools.call(
     { tool, arguments: call.arguments, key, traceparent: deps.traceparent() },
@@ -194,6 +198,7 @@ async function judgeCommand(
 ): Promise<CheckOutcome> {
   const passed = outcome.exitCode === 0;
   const output = deps.mask(outcome.output);
+  const streams = [outcome.stdout, outcome.stderr].map((text) => withoutControls(deps.mask(text)));
   const how = outcome.failure !== null
     ? `did not start: ${outcome.failure}`
     : outcome.timedOut
@@ -208,8 +213,9 @@ async function judgeCommand(
     name,
     passed,
     detail: passed ? "" : detail,
-    digest: await deps.digest.sha256(`${how}\n${maskTime(output)}`),
-    progress: kind === "check" ? readProgress(output) : null,
+    // Each stream alone: how they fell together is chance, and no news.
+    digest: await deps.digest.sha256([how, ...streams.map(maskTime)].join("\n")),
+    progress: kind === "check" ? readProgress(streams[0]!) ?? readProgress(streams[1]!) : null,
     ms: Math.round(outcome.durationMs),
   };
 }

@@ -121,6 +121,11 @@ export type AgentEventType = AgentEvent["type"];
 /** The event of a name. */
 export type EventOf<Type extends AgentEventType> = Extract<AgentEvent, { type: Type }>;
 
+/** An event before its moment is known. */
+export type EventBody = AgentEvent extends infer Event
+  ? Event extends { at: number } ? Omit<Event, "at"> : never
+  : never;
+
 /** What a turn came to; where several hold, the order in `judgeTurn` decides. */
 export type Verdict =
   | "advanced"

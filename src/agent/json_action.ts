@@ -109,7 +109,7 @@ export function findJsonValue(text: string): Json | undefined {
   const trimmed = text.trim();
   const whole = parseJson(trimmed);
   if (whole.ok) return whole.value;
-  const blocks = [...trimmed.matchAll(/```[\w-]*[ \t]*\n([\s\S]*?)\n?[ \t]*```/g)];
+  const blocks = [...trimmed.matchAll(/```[\w-]*[ \t]*\n([\s\S]*?)```/g)];
   for (const block of blocks.reverse()) {
     const parsed = parseJson(block[1]!.trim());
     if (parsed.ok) return parsed.value;

@@ -57,3 +57,7 @@ const VALUES: [string, unknown][] = [
 Deno.test("findJsonValue: whole, fenced, or in prose", () => {
   for (const [text, value] of VALUES) assert.deepEqual(findJsonValue(text), value, text);
 });
+
+Deno.test("findJsonValue: a fence that opens on a megabyte of blanks is passed over at once", () => {
+  assert.equal(findJsonValue("```\n" + " \t".repeat(500_000) + "x"), undefined);
+});

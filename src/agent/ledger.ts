@@ -31,7 +31,7 @@ export interface LedgerEntry {
 export interface Ledger {
   /** In the order of their last occurrence. */
   entries: Map<string, LedgerEntry>;
-  /** Successes that gave way: count by tool. */
+  /** What gave way: count by tool. */
   given: Map<string, number>;
 }
 
@@ -75,15 +75,16 @@ export function enter(
 
 /** Drops the oldest success into the counts; the oldest failure where there is no success left. */
 function giveWay(ledger: Ledger): void {
-  let oldest: string | undefined;
-  for (const [key, entry] of ledger.entries) {
-    oldest ??= key;
-    if (!isPlainSuccess(entry)) continue;
-    ledger.given.set(entry.tool, (ledger.given.get(entry.tool) ?? 0) + entry.count);
-    ledger.entries.delete(key);
-    return;
+  let oldest: [string, LedgerEntry] | undefined;
+  for (const item of ledger.entries) {
+    const isSuccess = isPlainSuccess(item[1]);
+    if (isSuccess || oldest === undefined) oldest = item;
+    if (isSuccess) break;
   }
-  if (oldest !== undefined) ledger.entries.delete(oldest);
+  if (oldest === undefined) return;
+  const [key, entry] = oldest;
+  ledger.given.set(entry.tool, (ledger.given.get(entry.tool) ?? 0) + entry.count);
+  ledger.entries.delete(key);
 }
 
 /**

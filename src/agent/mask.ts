@@ -14,7 +14,9 @@ const BACK_CHARS_MAX = 80;
 
 /** 2026-06-25T10:11:12.123Z, 2026-06-25 10:11, with any offset. */
 const ISO =
-  /\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?/y;
+  /\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?/y;
+/** 20260625T101112Z. */
+const BASIC_ISO = /\d{8}T\d{6}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\b/y;
 /** Thu, 25 Jun 2026 10:11:12 GMT and Thu Jun 25 10:11:12 2026. */
 const DATED = new RegExp(
   `\\b${DAY},? (?:\\d{1,2} ${MONTH}|${MONTH} \\d{1,2}),? [\\d: ]{5,}(?:GMT|UTC|[+-]\\d{4})?`,
@@ -23,8 +25,8 @@ const DATED = new RegExp(
 const BEFORE_DATE = new RegExp(`\\b${DAY},? (?:${MONTH} )?$`);
 /** 10:11:12, 10:11:12.123. */
 const CLOCK = /\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b/y;
-/** 1h30m, 2m10s. */
-const COMPOUND = /\d+h(?:\d+m)?(?:\d+s)?\b|\d+m\d+s\b/y;
+/** 1h30m, 2m10s, 0m2.345s, 2d3h, 1m 2s. */
+const COMPOUND = /(?:\d+d ?)?(?:\d+h(?: ?\d+m)?(?: ?\d+(?:\.\d+)?s)?\b|\d+m ?\d+(?:\.\d+)?s\b)/y;
 /** The key before the number in "timestamp": 1.5e9, uptime=12.5, elapsed: 17. */
 const TIMED_KEY =
   /^(?:[a-z]+[_-])*(?:timestamp|time|ts|uptime|elapsed|duration|took|latency)(?:[_-](?:ms|s|sec|secs|seconds|us|ns))?$/i;
@@ -35,9 +37,14 @@ const TIMED_ENDS: ReadonlySet<string> = new Set(
 const NUMBER = /["']?\d+(?:\.\d+)?["']?/y;
 /** Epoch seconds, milliseconds, microseconds between 2017 and 2033; wider would swallow numbers. */
 const EPOCH = /1[5-9]\d{8}(?:\d{3}|\d{6})?(?:\.\d+)?(?![\w-])/y;
-/** 12ms, 3.2 s, 5 minutes, several in a row. */
+/** The end of a key whose words begin with capitals: durationMs, startTime. */
+const CAPITAL_END = /[a-z]([A-Z]+[a-z]*)$/;
+/**
+ * 12ms, 3.2 s, 5 minutes, several in a row. Number and unit stand on one line and in one column:
+ * `mean: 5` before a line that begins with `min` is no time.
+ */
 const DURATION =
-  /(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?)\b\s?)+/y;
+  /(?:\d+(?:\.\d+)?[ \u00a0\u202f]?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?)\b[ \u00a0\u202f]?)+/y;
 
 /** ns, µs, us, ms, s, hours, days. */
 const UNIT_STARTS: ReadonlySet<number> = new Set([..."numshd"].map((unit) => unit.charCodeAt(0)));
@@ -81,6 +88,10 @@ function findNoise(text: string, start: number, end: number, from: number): Foun
   if (isWhole && length === 4 && after === MINUS) {
     if ((matched = matchAt(ISO, text, start)) > 0) return { start, end: matched, mask: "<time>" };
   }
+  if (isWhole && length === 8 && after === UPPER_T) {
+    matched = matchAt(BASIC_ISO, text, start);
+    if (matched > 0) return { start, end: matched, mask: "<time>" };
+  }
   if (before === SPACE && length <= 2) {
     const dated = findDated(text, start, from);
     if (dated !== null) return dated;
@@ -89,7 +100,7 @@ function findNoise(text: string, start: number, end: number, from: number): Foun
     if ((matched = matchAt(CLOCK, text, start)) > 0) return { start, end: matched, mask: "<time>" };
   }
   const isFree = isWhole && before !== DOT && before !== MINUS;
-  if (isFree && (after === LOWER_H || after === LOWER_M)) {
+  if (isFree && (after === LOWER_H || after === LOWER_M || after === LOWER_D)) {
     if ((matched = matchAt(COMPOUND, text, start)) > 0) {
       return { start, end: matched, mask: "<duration>" };
     }
@@ -111,6 +122,8 @@ const MINUS = 0x2d;
 const DOT = 0x2e;
 const COLON = 0x3a;
 const EQUALS = 0x3d;
+const UPPER_T = 0x54;
+const LOWER_D = 0x64;
 const LOWER_H = 0x68;
 const LOWER_M = 0x6d;
 
@@ -159,14 +172,21 @@ function findTimed(text: string, start: number, from: number): Found | null {
   if (at >= from && isQuote(text.charCodeAt(at))) at--;
   const end = at + 1;
   while (at >= from && isKey(text.charCodeAt(at)) && end - at <= BACK_CHARS_MAX) at--;
-  if (!isTimedKey(text.slice(at + 1, end), isWord(text.charCodeAt(at)))) return null;
+  const key = text.slice(at + 1, end);
+  // A place in a file of TypeScript: main.ts:12.
+  if (key === "ts" && text.charCodeAt(at) === DOT) return null;
+  if (!isTimedKey(key, isWord(text.charCodeAt(at)))) return null;
   return { start: number, end: matchAt(NUMBER, text, number), mask: "<time>" };
 }
 
 /** Whether a key, or its part after a hyphen, speaks of time; `isGlued`: it begins inside a word. */
 function isTimedKey(key: string, isGlued: boolean): boolean {
-  const tail = Math.max(key.lastIndexOf("_"), key.lastIndexOf("-")) + 1;
-  if (!TIMED_ENDS.has(key.slice(tail).toLowerCase())) return false;
+  const tail = key.slice(Math.max(key.lastIndexOf("_"), key.lastIndexOf("-")) + 1);
+  if (!TIMED_ENDS.has(tail.toLowerCase())) {
+    const end = CAPITAL_END.exec(tail)?.[1];
+    if (end === undefined || !TIMED_ENDS.has(end.toLowerCase())) return false;
+    return isTimedKey(key.replace(/([a-z])([A-Z])/g, "$1_$2"), isGlued);
+  }
   if (!isGlued && TIMED_KEY.test(key)) return true;
   for (let at = key.indexOf("-"); at !== -1; at = key.indexOf("-", at + 1)) {
     if (TIMED_KEY.test(key.slice(at + 1))) return true;
@@ -191,6 +211,6 @@ function mayBeginUnit(text: string, end: number): boolean {
     while (isDigit(text.charCodeAt(at))) at++;
   }
   let code = text.charCodeAt(at);
-  if (isSpace(code)) code = text.charCodeAt(at + 1);
+  if (code === SPACE || code === 0xa0 || code === 0x202f) code = text.charCodeAt(at + 1);
   return code >= 0x80 || UNIT_STARTS.has(code);
 }

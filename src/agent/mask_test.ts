@@ -14,6 +14,17 @@ const SAME: [string, string][] = [
   ["elapsed: 90 s", "elapsed: 7 s"],
   ["since 1750000000123", "since 1760000000456"],
   ['"started_at": 17, "duration_ms": 3', '"started_at": 17, "duration_ms": 88'],
+  ["real\t0m2.345s", "real\t1m0.001s"],
+  ["ok in 1h2m3.4s", "ok in 17m0.25s"],
+  ["up 2d3h", "up 10d1h"],
+  ["up 2h 30m, 1 user", "up 3h 1m, 1 user"],
+  ["finished in 1m 02s", "finished in 12m 40s"],
+  ['{"durationMs": 3, "n": 1}', '{"durationMs": 88, "n": 1}'],
+  ['{"uptimeSeconds":12.5}', '{"uptimeSeconds":99}'],
+  ["responseTime=3 startTime: 17", "responseTime=40 startTime: 18"],
+  ["at 20260625T101112Z", "at 20270102T030405Z"],
+  ['{"ts":17} ts=3 http.time: 4', '{"ts":18} ts=4 http.time: 5'],
+  ["12\u00a0ms", "7\u202fms"],
 ];
 
 const DIFFERENT: [string, string][] = [
@@ -25,6 +36,23 @@ const DIFFERENT: [string, string][] = [
   ['{"timeout": 30}', '{"timeout": 60}'],
   ["v2s1", "v3s1"],
   ["12 errors", "11 errors"],
+  // Numbers that stand before a unit's word by chance.
+  ["mean: 5\nmin: 2", "mean: 6\nmin: 2"],
+  ["count 10\nday 1", "count 11\nday 1"],
+  ["mean\t5\tmin\t2", "mean\t6\tmin\t2"],
+  ["10 ms\n12 ms\n", "10 ms\n12 ms\n12 ms\n"],
+  ["3m of cable", "4m of cable"],
+  // Names of things, not moments.
+  ["9f1c2d3e-1234-4123-8123-170000000000", "9f1c2d3e-1234-4123-8123-170000000001"],
+  ["17000000-1234-4123-8123-17000000000a", "17000001-1234-4123-8123-17000000000a"],
+  ["sha 1700000000abcdef", "sha 1700000001abcdef"],
+  ["10.0.0.1", "10.0.0.2"],
+  ["src/a.ts:10:5", "src/a.ts:11:5"],
+  ["src/a_time.ts:10", "src/a_time.ts:11"],
+  ["due 2026-06-25", "due 2026-06-26"],
+  ['{"timeoutMs": 30}', '{"timeoutMs": 60}'],
+  ['{"overtime": 3, "times": 4}', '{"overtime": 4, "times": 4}'],
+  ["took a break, 3 of 5", "took a break, 4 of 5"],
 ];
 
 Deno.test("maskTime: what differs only in time is the same", () => {
@@ -43,7 +71,7 @@ Deno.test("maskTime: text without time is left as it is", () => {
 /** The same, said as plainly as can be: every expression over the whole text, one after the other. */
 const NOISE: readonly [RegExp, string][] = [
   [
-    /\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?/g,
+    /\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?/g,
     "<time>",
   ],
   [
@@ -51,14 +79,17 @@ const NOISE: readonly [RegExp, string][] = [
     "<time>",
   ],
   [/\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b/g, "<time>"],
-  [/(?<![\w.-])\d+h(?:\d+m)?(?:\d+s)?\b|(?<![\w.-])\d+m\d+s\b/g, "<duration>"],
+  [
+    /(?<![\w.-])(?:\d+d ?)?(?:\d+h(?: ?\d+m)?(?: ?\d+(?:\.\d+)?s)?\b|\d+m ?\d+(?:\.\d+)?s\b)/g,
+    "<duration>",
+  ],
   [
     /(["']?\b(?:[a-z]+[_-])*(?:timestamp|time|ts|uptime|elapsed|duration|took|latency)(?:[_-](?:ms|s|sec|secs|seconds|us|ns))?["']?\s*[:=]\s*)["']?\d+(?:\.\d+)?["']?/gi,
     "$1<time>",
   ],
   [/(?<![\w.-])1[5-9]\d{8}(?:\d{3}|\d{6})?(?:\.\d+)?(?![\w-])/g, "<time>"],
   [
-    /(?<![\w.-])(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?)\b\s?)+/g,
+    /(?<![\w.-])(?:\d+(?:\.\d+)?[ \u00a0\u202f]?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?)\b[ \u00a0\u202f]?)+/g,
     "<duration>",
   ],
 ];

@@ -44,6 +44,8 @@ export interface PlannedCall {
   showBytesMax: number;
   /** Base64 bytes of images and audio that are carried; what is over it is described. */
   mediaBytesMax: number;
+  /** How many of them. */
+  mediaMax: number;
 }
 
 /**

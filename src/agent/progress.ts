@@ -22,8 +22,8 @@ export interface Progress {
   failing: number;
   /** The highest attempt count that any call of this run reached. */
   attemptsHigh: number;
-  /** The best graded signal so far, as a share. */
-  graded: number | null;
+  /** The best graded signal of each check so far, as a share. */
+  graded: Map<string, number>;
 }
 
 /** No evidence yet. */
@@ -34,7 +34,7 @@ export function emptyProgress(): Progress {
     idle: 0,
     failing: 0,
     attemptsHigh: 0,
-    graded: null,
+    graded: new Map(),
   };
 }
 
@@ -57,13 +57,18 @@ export function countAttempt(progress: Progress, fingerprint: string, poll: bool
 
 /**
  * Whether this content is new for this call; it is remembered, and a repeat that brings new content
- * starts its count anew.
+ * starts its count anew, at itself and the `open` attempts that have no answer yet.
  */
-export function noteEvidence(progress: Progress, fingerprint: string, digest: string): boolean {
+export function noteEvidence(
+  progress: Progress,
+  fingerprint: string,
+  digest: string,
+  open = 0,
+): boolean {
   const key = `${fingerprint}:${digest.slice(0, 32)}`;
   if (progress.evidence.get(key) > 0) return false;
   progress.evidence.set(key, 1);
-  if (progress.attempts.get(fingerprint) > 0) progress.attempts.set(fingerprint, 1);
+  if (progress.attempts.get(fingerprint) > 0) progress.attempts.set(fingerprint, 1 + open);
   return true;
 }
 
@@ -83,7 +88,7 @@ export interface TurnSummary {
   accepted: boolean;
   /** The proposal was no legal action at all. */
   invalid: boolean;
-  /** Every call was a poll of a tool declared as polled, and succeeded. */
+  /** Every call was a poll of a tool declared as polled, and was made. */
   polled: boolean;
   /** New results of subagents. */
   freshChildren: number;

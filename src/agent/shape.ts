@@ -29,6 +29,8 @@ export interface Shaped {
   bytes: number;
 }
 
+type Media = Exclude<Part, { type: "text" }>;
+
 /** Noise is masked in this much of a content; what follows counts as it is. */
 const MASKED_CHARS_MAX = 256 * 1024;
 const WHY_CHARS_MAX = 1_000;
@@ -40,10 +42,10 @@ export async function shapeResult(
   result: Outcome<ToolResult, ToolFailure>,
 ): Promise<Shaped> {
   if (!result.ok) return await shapeFailure(deps, call, result.failure);
-  const { text, media, structured } = readParts(deps, result.value, call.mediaBytesMax);
+  const { text, media, described, structured } = readParts(deps, result.value, call);
   const textBytes = byteLength(text);
   const bytes = textBytes + media.reduce((sum, part) => sum + part.data.length, 0);
-  const digest = await digestContent(deps, text, media);
+  const digest = await digestContent(deps, text, [...media, ...described]);
   const cut = textBytes > call.showBytesMax ? headAndTail(text, call.showBytesMax) : undefined;
   const excerpt = cut === undefined || !deps.keep(call.call, text)
     ? null
@@ -75,27 +77,42 @@ export async function shapeResult(
   return { observation: { class: "ok", parts, structured }, digest, bytes };
 }
 
-/** The text of a result, its structured content included once, and its media within bounds. */
+/**
+ * The text of a result, its structured content included once, and its media within bounds. An error
+ * is text alone: its media are described.
+ */
 function readParts(
   deps: ShapeDeps,
   result: ToolResult,
-  mediaBytesMax: number,
-): { text: string; media: Exclude<Part, { type: "text" }>[]; structured: JsonObject | null } {
+  { mediaBytesMax, mediaMax }: PlannedCall,
+): { text: string; media: Media[]; described: Media[]; structured: JsonObject | null } {
   const texts: string[] = [];
-  const media: Exclude<Part, { type: "text" }>[] = [];
+  const media: Media[] = [];
+  const described: Media[] = [];
   let mediaBytes = 0;
   for (const part of result.parts) {
     if (part.type === "text") texts.push(part.text);
-    else if ((mediaBytes += part.data.length) <= mediaBytesMax) media.push(part);
-    else {texts.push(
-        `[${part.type} ${part.mimeType}, ${part.data.length} bytes of base64, too large to show]`,
-      );}
+    else {
+      mediaBytes += part.data.length;
+      const why = result.isError
+        ? "an error shows none"
+        : mediaBytes > mediaBytesMax
+        ? "too large to show"
+        : media.length >= mediaMax
+        ? "one too many to show"
+        : null;
+      if (why === null) media.push(part);
+      else {
+        described.push(part);
+        texts.push(`[${part.type} ${part.mimeType}, ${part.data.length} bytes of base64, ${why}]`);
+      }
+    }
   }
   const { structured } = result;
   const held = structured === null || holdsStructured(texts, structured);
   if (!held) texts.push(JSON.stringify(structured));
   const text = deps.mask(toWellFormed(texts.join("\n")));
-  return { text, media, structured: held ? null : structured };
+  return { text, media, described, structured: held ? null : structured };
 }
 
 /** A result's text as hooks are given it: its media named, its structured content included once. */
@@ -142,7 +159,7 @@ function joinCut(
 async function digestContent(
   deps: ShapeDeps,
   text: string,
-  media: readonly Exclude<Part, { type: "text" }>[],
+  media: readonly Media[],
 ): Promise<string> {
   const masked = text.length <= MASKED_CHARS_MAX
     ? maskTime(text)

@@ -26,6 +26,7 @@ const planned = (effect: PlannedCall["effect"] = "side_effect"): PlannedCall => 
   effect,
   showBytesMax: 1024,
   mediaBytesMax: 2 * 1024 * 1024,
+  mediaMax: 4,
 });
 const answer = (
   parts: Part[],
@@ -72,6 +73,16 @@ Deno.test("shapeResult: a cut never splits a code point, NULs and lone surrogate
   const odd = await shapeResult(deps, planned(), answer([text("a\0b\uD800c")]));
   assert.ok(odd.observation.class === "ok");
   assert.equal(shown(odd.observation.parts), "a\uFFFDb\uFFFDc");
+});
+
+Deno.test("shapeResult: a mark of byte order is content, and what is left out begins where the head ends", async () => {
+  const whole = "\uFEFF" + "x".repeat(3_000);
+  const { observation } = await shapeResult(deps, planned(), answer([text(whole)]));
+  assert.ok(observation.class === "truncated");
+  const read = shown(observation.parts);
+  const [head] = read.split("\n[");
+  assert.ok(head!.startsWith("\uFEFFx"));
+  assert.match(read, new RegExp(`"offset":${byteLength(head!)}}`));
 });
 
 Deno.test("shapeResult: secrets are gone before anything is kept", async () => {
@@ -164,6 +175,28 @@ Deno.test("shapeResult: an image is carried, one too large described", async () 
   assert.match(
     shown(told.observation.parts),
     /image image\/png, 3145728 bytes of base64, too large/,
+  );
+});
+
+Deno.test("shapeResult: media over their number, and those of an error, are described and still count", async () => {
+  const icon = (data: string): Part => ({ type: "image", mimeType: "image/png", data });
+  const icons = (count: number, last: string) =>
+    Array.from({ length: count }, (_, n) => icon(n === count - 1 ? last : "aGk="));
+  const classes = async (count: number) => {
+    const { observation } = await shapeResult(deps, planned(), answer(icons(count, "aGk=")));
+    return observation.class === "ok" ? observation.parts.map((part) => part.type).join(" ") : "";
+  };
+  assert.equal(await classes(4), "image image image image");
+  assert.equal(await classes(5), "text image image image image");
+  const over = await shapeResult(deps, planned(), answer(icons(5, "aGk=")));
+  const other = await shapeResult(deps, planned(), answer(icons(5, "aGl=")));
+  assert.notEqual(over.digest, other.digest);
+  const failing = answer([text("button not found"), icon("aGk=")], { isError: true });
+  const { observation } = await shapeResult(deps, planned(), failing);
+  assert.ok(observation.class === "error");
+  assert.equal(
+    observation.message,
+    "button not found\n[image image/png, 4 bytes of base64, an error shows none]",
   );
 });
 

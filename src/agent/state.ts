@@ -161,11 +161,15 @@ export interface AgentState {
   passedBefore: Set<string>;
   /** The compaction mark, in tokens; falls when an endpoint says its window is smaller. */
   markTokens: number;
+  /** What the model said of the turns that were left out; null if there is no such word. */
+  summary: string | null;
+  /** The summary of the compaction under way. */
+  made: string | null;
   /** Compactions since the last answered turn. */
   compactions: number;
-  /** The request was compacted because the endpoint found it too long, and sent again. */
-  shortened: boolean;
-  /** The coming call may only answer; null if it may act. */
+  /** The endpoint's words, when it found the request too long and it was compacted for that. */
+  tooLong: string | null;
+  /** Why the coming call may only answer; null if it may act. */
   last: LastTurn | null;
   /** The step that was announced as the last. */
   lastStep: number;
@@ -230,8 +234,10 @@ export function initialState(): AgentState {
     cancel: null,
     passedBefore: new Set(),
     markTokens: 0,
+    summary: null,
+    made: null,
     compactions: 0,
-    shortened: false,
+    tooLong: null,
     last: null,
     lastStep: 0,
     replyTokensMax: 0,

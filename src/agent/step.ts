@@ -140,8 +140,8 @@ export const TABLE: { [Phase in PhaseTag]: Row } = {
     "model.failed": (state, event, out) => {
       const { failure } = event;
       state.counters.modelCalls++;
-      if (failure.class === "context_length" && !state.shortened) {
-        state.shortened = true;
+      if (failure.class === "context_length" && state.tooLong === null) {
+        state.tooLong = failure.message;
         return forceCompaction(state);
       }
       if (failure.class === "context_length") {

@@ -25,7 +25,7 @@ export function takeReply(
     : null;
   state.replyTokensMax = Math.max(state.replyTokensMax, event.usage.tokensOut);
   state.compactions = 0;
-  state.shortened = false;
+  state.tooLong = null;
   const turn = openTurn(state, event);
   state.turn = turn;
   const { carried } = state;

@@ -33,9 +33,9 @@ export function verifyClaim(
       : value.json;
     const faults = parsed === undefined
       ? ["the answer holds no JSON value"]
-      : schemaFaults(task.outputSchema, parsed);
+      : schemaFaults(task.outputSchema, parsed, true);
     // A schema may ask for a plain string: then the text itself is the value.
-    const plain = faults.length > 0 && schemaFaults(task.outputSchema, result).length === 0;
+    const plain = faults.length > 0 && schemaFaults(task.outputSchema, result, true).length === 0;
     if (faults.length === 0) result = parsed ?? null;
     items.push({
       kind: "schema",
@@ -137,13 +137,14 @@ function countOutcome(state: AgentState, turn: Turn, outcome: CheckOutcome): voi
   if (noteGraded(state, outcome)) turn.rose = true;
 }
 
-/** Whether the outcome's graded signal is higher than any before. */
+/** Whether the outcome's graded signal is higher than any before of the same check. */
 function noteGraded(state: AgentState, outcome: CheckOutcome): boolean {
   if (outcome.progress === null || outcome.progress.total <= 0) return false;
+  const { graded } = state.progress;
   const share = outcome.progress.done / outcome.progress.total;
-  const before = state.progress.graded;
-  if (before === null || share > before) state.progress.graded = share;
-  return before !== null && share > before;
+  const before = graded.get(outcome.name);
+  if (before === undefined || share > before) graded.set(outcome.name, share);
+  return before !== undefined && share > before;
 }
 
 /** What the model reads of a final that was not accepted; null if there was none. */

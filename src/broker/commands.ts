@@ -31,17 +31,11 @@ export interface CommandSpec {
   thorough: boolean;
 }
 
-/** What a command printed, apart and together, beside its outcome. */
-export interface CommandEnd extends CommandOutcome {
-  stdout: string;
-  stderr: string;
-}
-
 /** A pipe that stays open this long after its process ended is held by what it left behind. */
 const PIPE_GRACE_MS = 50;
 
 /** Runs a command to its end, its time limit or an abort. Never rejects. */
-export async function runCommand(deps: CommandDeps, spec: CommandSpec): Promise<CommandEnd> {
+export async function runCommand(deps: CommandDeps, spec: CommandSpec): Promise<CommandOutcome> {
   const { clock, process } = deps;
   const startMs = clock.monotonicMs();
   // Only what was not there before can have been left by this command.
@@ -97,7 +91,7 @@ function ended(
   startMs: number,
   output: BoundedOutput | null,
   fields: Partial<CommandOutcome>,
-): CommandEnd {
+): CommandOutcome {
   const text = (part: string) => withoutControls(deps.vault.mask(part));
   return {
     exitCode: null,

@@ -16,7 +16,7 @@ import type { FromAgent } from "../wire/control.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import type { AgentResult } from "../wire/result.ts";
 import type { CommandOutcome, FromWorker, HookOutcome, ToWorker } from "../wire/worker.ts";
-import { type CommandDeps, type CommandEnd, runCommand } from "./commands.ts";
+import { type CommandDeps, runCommand } from "./commands.ts";
 import type { Servers } from "./servers.ts";
 
 /** What serving the Worker needs. */
@@ -112,17 +112,16 @@ export class Desk {
 
   async #runCheck(id: number, index: number): Promise<void> {
     const check = this.#deps.payload.task.checks[index];
-    const end: CommandEnd = check
+    const outcome = check
       ? await this.#run(id, check.command, check.timeoutMs, CHECK_OUTPUT_BYTES_MAX, null)
       : this.#undeclared(`check ${index}`);
-    const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
     this.#deps.toWorker({ type: "command_ended", id, outcome });
   }
 
   /** Whether a declared path exists. This thread may not read by then, so a program looks. */
   async #runRequire(id: number, index: number): Promise<void> {
     const path = this.#deps.payload.task.require[index];
-    const end: CommandEnd = path !== undefined
+    const outcome = path !== undefined
       ? await this.#run(
         id,
         ["test", "-e", path],
@@ -132,7 +131,6 @@ export class Desk {
         false,
       )
       : this.#undeclared(`required path ${index}`);
-    const { stdout: _stdout, stderr: _stderr, ...outcome } = end;
     this.#deps.toWorker({ type: "command_ended", id, outcome });
   }
 
@@ -153,7 +151,7 @@ export class Desk {
   }
 
   /** What the operator did not declare is not run; that it was asked for is told. */
-  #undeclared(what: string): CommandEnd {
+  #undeclared(what: string): CommandOutcome {
     this.#deps.telemetry.emit("permission.denied", { kind: "run", target: what }, "error");
     return notRun(`no ${what}`);
   }
@@ -165,7 +163,7 @@ export class Desk {
     outputBytesMax: number,
     input: string | null,
     thorough = input === null,
-  ): Promise<CommandEnd> {
+  ): Promise<CommandOutcome> {
     if (this.#commands.size >= COMMANDS_AT_ONCE_MAX || this.#commands.has(id)) {
       return notRun(`more than ${COMMANDS_AT_ONCE_MAX} commands at once`);
     }
@@ -186,7 +184,7 @@ export class Desk {
 }
 
 /** How a hook's end reads. */
-export function hookOutcome(end: CommandEnd): HookOutcome {
+export function hookOutcome(end: CommandOutcome): HookOutcome {
   const { durationMs } = end;
   const reason = clip(end.stderr.trim(), REASON_CHARS_MAX);
   const nothing = { replacement: null, ignored: null, durationMs };
@@ -205,14 +203,15 @@ export function hookOutcome(end: CommandEnd): HookOutcome {
   return { verdict: "continue", reason, ...nothing, ignored };
 }
 
-function notRun(failure: string): CommandEnd {
-  const outcome: CommandOutcome = {
+function notRun(failure: string): CommandOutcome {
+  return {
     exitCode: null,
     timedOut: false,
     output: "",
+    stdout: "",
+    stderr: "",
     totalBytes: 0,
     failure,
     durationMs: 0,
   };
-  return { ...outcome, stdout: "", stderr: "" };
 }

@@ -5,8 +5,7 @@ import type { JsonObject } from "../core/json.ts";
 import { Vault } from "../core/secret.ts";
 import { systemProcess } from "../sys/process.ts";
 import type { AgentPayload, HookSettings } from "../wire/payload.ts";
-import type { HookOutcome, ToWorker } from "../wire/worker.ts";
-import type { CommandEnd } from "./commands.ts";
+import type { CommandOutcome, HookOutcome, ToWorker } from "../wire/worker.ts";
 import { Desk, hookOutcome } from "./desk.ts";
 import { Servers } from "./servers.ts";
 
@@ -85,7 +84,7 @@ Deno.test("Desk.stop: a hook under way is ended", async () => {
 });
 
 Deno.test("hookOutcome: what exit code, output and stderr mean", () => {
-  const end = (more: Partial<CommandEnd>): CommandEnd => ({
+  const end = (more: Partial<CommandOutcome>): CommandOutcome => ({
     exitCode: 0,
     timedOut: false,
     output: "",
@@ -96,7 +95,7 @@ Deno.test("hookOutcome: what exit code, output and stderr mean", () => {
     stderr: "",
     ...more,
   });
-  const rows: [Partial<CommandEnd>, Omit<HookOutcome, "durationMs">][] = [
+  const rows: [Partial<CommandOutcome>, Omit<HookOutcome, "durationMs">][] = [
     [{}, { verdict: "continue", replacement: null, ignored: null, reason: "" }],
     [{ stdout: ' {"a":1}\n' }, {
       verdict: "continue",

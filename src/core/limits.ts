@@ -77,12 +77,22 @@ export const TOOL_RESULT_BYTES_MAX = 16 * 1024 * 1024;
 export const TURN_OBSERVATION_BYTES_MAX = 64 * 1024;
 /** Images and audio of one turn's results as they are carried to the model, in base64. */
 export const TURN_MEDIA_BYTES_MAX = 4 * 1024 * 1024;
+/** What an image costs in estimates, whatever its bytes: vision models bill by area. */
+export const IMAGE_BYTES_EQUIVALENT = 6_000;
 /** Of a rejected proposal, what is echoed back to the model. */
 export const INVALID_ECHO_CHARS_MAX = 800;
 /** Arguments that break a schema, as long as they stay in the conversation; longer ones are left out. */
 export const INVALID_ARGUMENTS_CHARS_MAX = 16 * 1024;
 /** A name that somebody else chose, where it is shown: of a tool or an id as a model wrote it. */
 export const SHOWN_NAME_CHARS_MAX = 80;
+/** Patterns of schemas that are held; a server that sends ever new ones gets no more of them applied. */
+export const SCHEMA_PATTERNS_MAX = 4_096;
+/** Steps that a backtracking engine may need for one text; beyond, the server judges it. */
+export const SCHEMA_PATTERN_STEPS_MAX = 20_000_000;
+/** Names of properties that one pattern may match, where it is told by them. */
+export const SCHEMA_MATCHED_NAMES_MAX = 10_000;
+/** Items of an array that must be unique: each is held against each. */
+export const SCHEMA_UNIQUE_ITEMS_MAX = 10_000;
 /** Tool messages of one turn on the wire: endpoints take no more. */
 export const WIRE_TOOL_MESSAGES_MAX = 128;
 export const WIRE_TOOL_NAME_CHARS_MAX = 64;

@@ -67,7 +67,7 @@ export function headAndTail(text: string, bytesMax: number): HeadAndTail | undef
   if (lineStart !== -1 && lineStart + 1 < bytes.length && lineStart - tailStart < tailMax / 4) {
     tailStart = lineStart + 1;
   }
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return {
     head: decoder.decode(bytes.subarray(0, headEnd)),
     tail: decoder.decode(bytes.subarray(tailStart)),

@@ -24,6 +24,8 @@ const VERSION = "2023-06-01";
 /** The tool whose call is the final answer, where a schema binds it. */
 export const ANSWER_TOOL = "final_answer";
 const THINKING_TOKENS_MIN = 1024;
+/** A rejection of blocks in the history, not of thinking itself. */
+const HISTORY_OF_THINKING = /thinking`?,? blocks?\b|start with a thinking block|signature/i;
 /** Share of the output that thinking may take, by effort. */
 const THINKING_SHARE: Readonly<Record<string, number>> = {
   low: 0.25,
@@ -39,7 +41,7 @@ export class AnthropicDialect implements Dialect {
   readonly path = "/messages";
   readonly #settings: DialectSettings;
   readonly #tools = anthropicTools();
-  #messages = { images: true, renderer: new AnthropicMessages(true) };
+  #messages = { images: true, reasoning: true, renderer: new AnthropicMessages(true, true) };
   #system = { text: "", json: "" };
 
   constructor(settings: DialectSettings) {
@@ -52,11 +54,9 @@ export class AnthropicDialect implements Dialect {
   }
 
   render(request: ModelRequest, model: string, quirks: Quirks): string[] {
-    if (this.#messages.images !== quirks.images) {
-      this.#messages = {
-        images: quirks.images,
-        renderer: new AnthropicMessages(quirks.images),
-      };
+    const { images, reasoning } = quirks;
+    if (this.#messages.images !== images || this.#messages.reasoning !== reasoning) {
+      this.#messages = { images, reasoning, renderer: new AnthropicMessages(images, reasoning) };
     }
     const parameters: JsonObject = { stream: true, max_tokens: this.#settings.maxOutputTokens };
     const thinks = this.#addThinking(parameters, quirks);
@@ -85,10 +85,15 @@ export class AnthropicDialect implements Dialect {
     ) {
       return { ...quirks, answerTool: false };
     }
+    // The conversation was another endpoint's for a while: its blocks are not signed for this one, or
+    // its replies lack the blocks that thinking wants. Only without both can it go on here.
+    if (quirks.reasoning && HISTORY_OF_THINKING.test(message) && /"thinking":/.test(body)) {
+      return { ...quirks, reasoning: false, thinking: "off" };
+    }
     if (
       quirks.thinking !== "off" && body.includes('"thinking":{') &&
       /thinking|budget_tokens|adaptive|effort|output_config/.test(message) &&
-      !/thinking blocks|signature/.test(message)
+      !HISTORY_OF_THINKING.test(message)
     ) {
       return { ...quirks, thinking: quirks.thinking === "budget" ? "adaptive" : "off" };
     }

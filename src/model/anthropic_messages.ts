@@ -36,14 +36,16 @@ interface Group {
   blocks: Blocks[];
 }
 
-/** Renders conversations for one endpoint, as far as it is known to take images. */
+/** Renders conversations for one endpoint, as far as it is known to take images and thinking. */
 export class AnthropicMessages {
   readonly #images: boolean;
+  readonly #reasoning: boolean;
   readonly #cache = new WeakMap<Message, Blocks>();
   readonly #settled = new SettledPrefix();
 
-  constructor(images: boolean) {
+  constructor(images: boolean, reasoning: boolean) {
     this.#images = images;
+    this.#reasoning = reasoning;
   }
 
   /** The members of the array `messages`, with their commas: those that change no more, the rest. */
@@ -83,7 +85,8 @@ export class AnthropicMessages {
     let blocks = this.#cache.get(message);
     if (blocks !== undefined) return blocks;
     if (message.role === "assistant") {
-      const plain = assistantBlocks(message).map((block) => JSON.stringify(block)).join(",");
+      const plain = assistantBlocks(message, this.#reasoning).map((block) => JSON.stringify(block))
+        .join(",");
       blocks = { plain, marked: plain };
     } else if (message.role === "user") {
       const content = message.parts.map((part) => this.#block(part)).filter((block) =>
@@ -157,7 +160,7 @@ function joinBlocks(blocks: readonly JsonObject[]): Blocks {
  * A reply's blocks. With thinking, in the order in which the model made them: `opaque` holds thinking
  * blocks as they came, and of texts and calls only the place (a text's length, a call's index).
  */
-function assistantBlocks(message: AssistantMessage): JsonObject[] {
+function assistantBlocks(message: AssistantMessage, reasoning: boolean): JsonObject[] {
   const order = message.opaque?.dialect === "anthropic" && Array.isArray(message.opaque.blocks)
     ? message.opaque.blocks
     : null;
@@ -178,13 +181,20 @@ function assistantBlocks(message: AssistantMessage): JsonObject[] {
       if (message.calls[index] === undefined) continue;
       placed.add(index);
       blocks.push(callBlock(message, index));
-    } else blocks.push(block);
+    } else if (reasoning || !isThinking(block)) blocks.push(block);
   }
   if (at < message.text.length) addText(message.text.slice(at));
   message.calls.forEach((_call, index) => {
     if (!placed.has(index)) blocks.push(callBlock(message, index));
   });
-  return blocks.length === 0 ? [{ type: "text", text: EMPTY_TEXT }] : blocks;
+  // Thinking alone is no message: something must follow it.
+  const last = blocks.at(-1);
+  if (last === undefined || isThinking(last)) blocks.push({ type: "text", text: EMPTY_TEXT });
+  return blocks;
+}
+
+function isThinking(block: JsonObject): boolean {
+  return block["type"] === "thinking" || block["type"] === "redacted_thinking";
 }
 
 function callBlock(message: AssistantMessage, index: number): JsonObject {

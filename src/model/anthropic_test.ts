@@ -289,6 +289,51 @@ Deno.test("AnthropicReply: thinking blocks are carried back unchanged, in their 
   );
 });
 
+Deno.test("AnthropicDialect.render: thinking alone is followed by a text, and left out where it is not taken", () => {
+  const thinking = { type: "thinking", thinking: "Hm.", signature: "s" };
+  const opaque = {
+    dialect: "anthropic",
+    blocks: [
+      thinking,
+      { type: "text_place", length: 2 },
+      { type: "call_place", index: 0 },
+    ] as Json,
+  };
+  const rows: [string, ReturnType<typeof call>[], Partial<Quirks>, string[]][] = [
+    ["", [], {}, ["thinking", "text"]],
+    ["\n\n", [], {}, ["thinking", "text"]],
+    ["ok", [], {}, ["thinking", "text"]],
+    ["ok", [call("1")], {}, ["thinking", "text", "tool_use"]],
+    ["ok", [call("1")], { reasoning: false }, ["text", "tool_use"]],
+    ["", [], { reasoning: false }, ["text"]],
+  ];
+  for (const [text, calls, quirks, types] of rows) {
+    const message: Message = { role: "assistant", text, calls, opaque };
+    const results = calls.length > 0 ? [result("1", "r")] : [user("b")];
+    const body = render([user("a"), message, ...results], {}, {}, quirks);
+    const content = body.messages[1].content as Loose[];
+    assert.deepEqual(content.map((block) => block.type), types, JSON.stringify([text, quirks]));
+  }
+});
+
+Deno.test("AnthropicDialect.learn: a history of thinking that is rejected is sent without, once", () => {
+  const dialect = new AnthropicDialect(SETTINGS);
+  const carried = '{"type":"thinking","thinking":"Hm.","signature":"s"}';
+  const rows = [
+    "messages.1.content.0: Invalid `signature` in `thinking` block",
+    "messages.5.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified",
+    "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+  ];
+  for (const message of rows) {
+    for (const body of [carried, '"thinking":{"type":"enabled"}']) {
+      const learned = dialect.learn(400, message, body, FULL_QUIRKS);
+      assert.deepEqual([learned?.reasoning, learned?.thinking], [false, "off"], message);
+      assert.equal(dialect.learn(400, message, body, learned!), null);
+    }
+    assert.equal(dialect.learn(400, message, "{}", FULL_QUIRKS), null);
+  }
+});
+
 Deno.test("AnthropicDialect.learn: each rejection changes one thing, until it is off", () => {
   const dialect = new AnthropicDialect(SETTINGS);
   const thinking = '"thinking":{"type":"enabled"';

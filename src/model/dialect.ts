@@ -52,7 +52,7 @@ export interface Quirks {
   streamOptions: boolean;
   responseFormat: boolean;
   images: boolean;
-  /** Reasoning is carried back. */
+  /** Reasoning, or thinking, is carried back. */
   reasoning: boolean;
   thinking: "budget" | "adaptive" | "off";
   /** An answer may be asked for as the call of a tool. */

@@ -1,10 +1,10 @@
 /** One endpoint over HTTP: its retries, what it is learned not to take, and its models. */
 
 import { backoffMs } from "../core/backoff.ts";
-import { TRANSPORT_BACKOFF } from "../core/limits.ts";
+import { IMAGE_BYTES_EQUIVALENT, TRANSPORT_BACKOFF } from "../core/limits.ts";
 import { failed, type Outcome, success } from "../core/outcome.ts";
 import type { Vault } from "../core/secret.ts";
-import { clip } from "../core/text.ts";
+import { byteLength, clip } from "../core/text.ts";
 import { type ClockPort, pause } from "../ports/clock.ts";
 import type { HttpPort, HttpRequest } from "../ports/http.ts";
 import type { ModelFailure, ModelReply, ModelRequest, Usage } from "../ports/model.ts";
@@ -18,6 +18,7 @@ import type { Member } from "./failover.ts";
 import { namesOf } from "./listing.ts";
 import { OpenAiDialect } from "./openai.ts";
 import { errorText, judgeTrouble, type RetryVerdict, type Trouble } from "./retry.ts";
+import { isImage } from "./wire_form.ts";
 
 /** How long a server found by `auto` may take to say that it is there. */
 const PROBE_MS = 500;
@@ -81,7 +82,7 @@ export class HttpEndpoint implements Member {
     for (let retries = 0;;) {
       const tried = await this.#attempt(request, signal);
       attempts += tried.requests;
-      if (tried.ok) return success(this.#reply(tried, attempts));
+      if (tried.ok) return success(this.#reply(tried, request, attempts));
       if (this.#learn(tried)) {
         this.#tellRetry(attempts, "adapted", 0);
         continue;
@@ -163,7 +164,11 @@ export class HttpEndpoint implements Member {
     return true;
   }
 
-  #reply(tried: { draft: Draft; body: readonly string[] }, attempts: number): ModelReply {
+  #reply(
+    tried: { draft: Draft; body: readonly string[] },
+    request: ModelRequest,
+    attempts: number,
+  ): ModelReply {
     const { draft } = tried;
     return {
       text: draft.text,
@@ -171,7 +176,7 @@ export class HttpEndpoint implements Member {
       finish: draft.finish,
       refusal: draft.refusal,
       opaque: draft.opaque,
-      usage: completeUsage(draft, charsOf(tried.body)),
+      usage: completeUsage(draft, () => estimatePrompt(tried.body, request, this.#quirks.images)),
       model: draft.model ?? this.#model ?? "",
       endpoint: this.label,
       attempts,
@@ -274,11 +279,35 @@ function charsOf(pieces: readonly string[]): number {
   return pieces.reduce((sum, piece) => sum + piece.length, 0);
 }
 
-/** What the endpoint reported, or the estimate where it reported none or was cut off. */
-function completeUsage(draft: Draft, bodyChars: number): Usage {
+/** Tokens of a prompt that nobody counted: a quarter of its bytes, an image by its equivalent. */
+function estimatePrompt(
+  body: readonly string[],
+  request: ModelRequest,
+  showsImages: boolean,
+): number {
+  let bytes = body.reduce((sum, piece) => sum + byteLength(piece), 0);
+  for (const message of showsImages ? request.messages : []) {
+    if (message.role === "assistant") continue;
+    for (const part of message.parts) {
+      if (isImage(part)) bytes += IMAGE_BYTES_EQUIVALENT - part.data.length;
+    }
+  }
+  return Math.ceil(Math.max(0, bytes) / 4);
+}
+
+/**
+ * What the endpoint reported, or the estimate where it reported none or was cut off. No prompt is
+ * empty: one of 0 tokens was not counted, and believed it would lift the limit.
+ */
+function completeUsage(draft: Draft, estimateIn: () => number): Usage {
   const tokensOut = Math.ceil(draft.chars / 4);
-  if (draft.usage === null) {
-    return { tokensIn: Math.ceil(bodyChars / 4), tokensOut, tokensCached: 0, estimated: true };
+  if (draft.usage === null || draft.usage.tokensIn === 0) {
+    return {
+      tokensIn: estimateIn(),
+      tokensOut: Math.max(tokensOut, draft.usage?.tokensOut ?? 0),
+      tokensCached: 0,
+      estimated: true,
+    };
   }
   // A reply that was cut off was not counted to its end.
   return draft.finish === "repetition" && draft.usage.tokensOut < tokensOut

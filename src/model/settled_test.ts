@@ -74,7 +74,7 @@ Deno.test("SettledPrefix: what is rendered is what a fresh renderer gives, howev
   fc.assert(
     fc.property(fc.array(change, { minLength: 30, maxLength: 120 }), (changes) => {
       const openai = new OpenAiMessages(true, true);
-      const anthropic = new AnthropicMessages(true);
+      const anthropic = new AnthropicMessages(true, true);
       let messages: Message[] = [{ role: "user", parts: [text("do it")] }];
       changes.forEach((drawn, n) => {
         messages = apply(messages, drawn, n);
@@ -86,7 +86,7 @@ Deno.test("SettledPrefix: what is rendered is what a fresh renderer gives, howev
         JSON.parse(`[${whole(openai.render("", messages))}]`);
         assert.equal(
           whole(anthropic.render(messages)),
-          whole(new AnthropicMessages(true).render(messages)),
+          whole(new AnthropicMessages(true, true).render(messages)),
         );
       });
     }),

@@ -115,7 +115,7 @@ export class Artifacts {
       if (tail <= head) tail = codePointBorder(bytes, Math.min(head + 1, bytes.length), true);
       const end = from + tail;
       return success({
-        text: new TextDecoder().decode(bytes.subarray(head, tail)),
+        text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(head, tail)),
         offset: from + head,
         bytes: tail - head,
         total: source.total,
@@ -152,7 +152,7 @@ export class Artifacts {
     const bytes = new Uint8Array(source.total);
     const read = source.readFully(0, bytes);
     if (!read.ok) return failed(artifactFailure(id, read.failure));
-    const decoder = new TextDecoder();
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     const matches: ArtifactMatch[] = [];
     let found = 0;
     let line = 0;

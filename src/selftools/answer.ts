@@ -5,10 +5,16 @@ import { type Outcome, success } from "../core/outcome.ts";
 import type { Observation } from "../agent/observation.ts";
 import type { ToolFailure, ToolResult } from "../ports/tools.ts";
 
-/** A result like any tool's, or an observation that only the harness can make. */
+/**
+ * A result like any tool's, or an observation that only the harness can make. `evidence`: what of it
+ * may be new, where ids and counts of the harness's own stand around it.
+ */
 export type SelfToolAnswer =
-  | { result: Outcome<ToolResult, ToolFailure>; child?: { id: string; path: string } }
-  | { observation: Observation };
+  & { evidence?: string }
+  & (
+    | { result: Outcome<ToolResult, ToolFailure>; child?: { id: string; path: string } }
+    | { observation: Observation }
+  );
 
 /** A text result. */
 export function text(content: string): SelfToolAnswer {

@@ -75,7 +75,9 @@ export class Children {
         },
       };
     }
-    return this.#distil([child]);
+    const { status, abort, reason, result } = child.end.result;
+    const evidence = JSON.stringify([status, abort, reason, result]);
+    return { ...this.#distil([child]), evidence };
   }
 
   async status(args: JsonObject): Promise<SelfToolAnswer> {

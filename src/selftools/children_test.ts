@@ -129,6 +129,19 @@ Deno.test("Children: a result at the bound is shown, one past it is an artifact 
     );
   }));
 
+Deno.test("Children: what is new of a subagent is how it ended, not its name or its bill", () =>
+  withChildren(async ({ children, end }) => {
+    const evidence = async (id: string, result: string) => {
+      const spawned = children.spawn({ objective: "x" }, never);
+      end(id, result);
+      return (await spawned).evidence;
+    };
+    const first = await evidence("id-1", "all tests pass");
+    assert.ok(first !== undefined);
+    assert.equal(await evidence("id-2", "all tests pass"), first);
+    assert.notEqual(await evidence("id-3", "two tests fail"), first);
+  }));
+
 Deno.test("Children: an end that comes before the reply to its spawn is not lost", () =>
   withChildren(async ({ children, end }) => {
     const spawned = children.spawn({ objective: "x" }, never);

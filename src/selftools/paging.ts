@@ -53,7 +53,7 @@ export function pageOfText(whole: string, offset: number, length: number): Artif
   let end = codePointBorder(bytes, Math.min(start + length, bytes.length));
   if (end <= start) end = codePointBorder(bytes, Math.min(start + 1, bytes.length), true);
   return {
-    text: new TextDecoder().decode(bytes.subarray(start, end)),
+    text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(start, end)),
     offset: start,
     bytes: end - start,
     total: bytes.length,

@@ -10,7 +10,7 @@ import {
 } from "./paging.ts";
 
 Deno.test("pageOfText: pages of any size put together are the whole, on borders of characters", () => {
-  const whole = "aé😀\n".repeat(50);
+  const whole = "\uFEFFaé😀\n".repeat(50);
   for (const length of [1, 2, 3, 5, 17, 100, 1_000]) {
     let read = "";
     let offset = 0;

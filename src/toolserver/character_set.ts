@@ -22,6 +22,13 @@ export const SPACE: CharacterSet = [
 ];
 /** Everything but a line feed. */
 export const ANY: CharacterSet = [[0, 9], [11, CODE_POINT_MAX]];
+/** `.` of JavaScript: everything but what ends a line to it. */
+export const NO_LINE_END: CharacterSet = [
+  [0, 9],
+  [11, 12],
+  [14, 0x2027],
+  [0x202a, CODE_POINT_MAX],
+];
 
 /** Every code point that is not in a set. */
 export function complement(set: CharacterSet): CharacterSet {

@@ -10,7 +10,7 @@ import {
   PATTERN_STATES_MAX,
   PATTERN_WORK_MAX,
 } from "../core/tool_limits.ts";
-import { type CharacterSet, complement, WORD } from "./character_set.ts";
+import { ANY, type CharacterSet, complement, NO_LINE_END, WORD } from "./character_set.ts";
 import { parseGlob } from "./glob_parse.ts";
 import { parseExpression, parseLiteral } from "./pattern_parse.ts";
 import { PatternError, type PatternNode } from "./pattern_tree.ts";
@@ -44,16 +44,20 @@ interface State {
 
 const MATCHED = Symbol("matched");
 
-/** Compiles a regular expression, or with `literal` a text; throws a {@link PatternError}. */
+/**
+ * Compiles a regular expression, or with `literal` a text; throws a {@link PatternError}. `.` is
+ * everything but a line feed, with `wholeText` everything but what ends a line to JavaScript.
+ */
 export function compilePattern(
   source: string,
-  options: { literal: boolean; ignoreCase: boolean },
+  options: { literal: boolean; ignoreCase: boolean; wholeText?: boolean },
 ): Pattern {
   checkLength(source);
+  const { literal, ignoreCase, wholeText } = options;
   return new Automaton(
-    options.literal
-      ? parseLiteral(source, options.ignoreCase)
-      : parseExpression(source, options.ignoreCase),
+    literal
+      ? parseLiteral(source, ignoreCase)
+      : parseExpression(source, ignoreCase, wholeText ? NO_LINE_END : ANY),
   );
 }
 

@@ -4,7 +4,6 @@
  */
 
 import {
-  ANY,
   type CharacterSet,
   CODE_POINT_MAX,
   complement,
@@ -18,9 +17,13 @@ import { NESTING_MAX, PatternError, type PatternNode } from "./pattern_tree.ts";
 
 const REPEAT_MAX = 1_000;
 
-/** Parses a regular expression; throws a {@link PatternError}. */
-export function parseExpression(source: string, ignoreCase: boolean): PatternNode {
-  return new ExpressionParser(source, ignoreCase).parse();
+/** Parses a regular expression in which `.` is `any`; throws a {@link PatternError}. */
+export function parseExpression(
+  source: string,
+  ignoreCase: boolean,
+  any: CharacterSet,
+): PatternNode {
+  return new ExpressionParser(source, ignoreCase, any).parse();
 }
 
 class ExpressionParser {
@@ -28,9 +31,11 @@ class ExpressionParser {
   #at = 0;
   #depth = 0;
   #ignoreCase: boolean;
+  readonly #any: CharacterSet;
 
-  constructor(source: string, ignoreCase: boolean) {
+  constructor(source: string, ignoreCase: boolean, any: CharacterSet) {
     this.#ignoreCase = ignoreCase;
+    this.#any = any;
     let text = source;
     if (text.startsWith("(?i)")) {
       this.#ignoreCase = true;
@@ -105,7 +110,7 @@ class ExpressionParser {
       case "$":
         return { type: "assert", what: "end" };
       case ".":
-        return { type: "set", set: ANY };
+        return { type: "set", set: this.#any };
       case "(":
         return this.#group();
       case "[":

@@ -13,8 +13,11 @@ export interface CommandOutcome {
   /** Null: did not start, or was ended by a signal or by its time limit. */
   exitCode: number | null;
   timedOut: boolean;
-  /** stdout and stderr as they came, bounded. */
+  /** stdout and stderr as they came, bounded: in what order is chance where both were written. */
   output: string;
+  /** Each alone, bounded. */
+  stdout: string;
+  stderr: string;
   /** Bytes it printed in all. */
   totalBytes: number;
   /** Why it did not start. */

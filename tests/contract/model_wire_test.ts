@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../src/core/json.ts";
+import { IMAGE_BYTES_EQUIVALENT } from "../../src/core/limits.ts";
 import { Vault } from "../../src/core/secret.ts";
 import { type ScriptReply, startModelServer } from "../fakes/model_server_process.ts";
 import { failureOf, fault, forBoth, OK, replyOf, TASK } from "./model_field.ts";
@@ -35,6 +36,33 @@ forBoth("usage as the field has it", async (dialect, server, open) => {
     await server.script({ replies: [{ text: "x", usage, whole }] });
     assert.deepEqual((await replyOf(open())).usage, expected);
   }
+});
+
+forBoth("a prompt of no tokens was not counted", async (dialect, server, open) => {
+  const usage: JsonObject = dialect === "openai"
+    ? { prompt_tokens: 0, completion_tokens: 0 }
+    : { input_tokens: 0, output_tokens: 0 };
+  await server.script({ replies: [{ text: "x".repeat(400), usage }] });
+  const reply = await replyOf(open());
+  const [request] = await server.completions();
+  assert.deepEqual(reply.usage, {
+    tokensIn: Math.ceil(JSON.stringify(request!.body).length / 4),
+    tokensOut: 100,
+    tokensCached: 0,
+    estimated: true,
+  });
+});
+
+forBoth("an image that nobody counted costs what images cost", async (_dialect, server, open) => {
+  const prompt = async (data: string) => {
+    await server.script({ replies: [{ text: "x", usage: null }] });
+    const image = { type: "image" as const, mimeType: "image/png", data };
+    const parts = [{ type: "text" as const, text: "What is it?" }, image];
+    return (await replyOf(open(), [{ role: "user", parts }])).usage.tokensIn;
+  };
+  const small = await prompt("aGk=");
+  assert.equal(await prompt("A".repeat(400_000)), small);
+  assert.ok(small > IMAGE_BYTES_EQUIVALENT / 4 && small < IMAGE_BYTES_EQUIVALENT);
 });
 
 forBoth("streams in all their forms", async (_dialect, server, open) => {
@@ -261,6 +289,27 @@ forBoth(
     assert.equal((await replyOf(rig, answered(TASK, reply))).text, "fine");
   },
 );
+
+Deno.test("failover: thinking that another endpoint signed is left out where it is not taken", async () => {
+  await using server = await startModelServer();
+  const words = "messages.1.content.0: Invalid `signature` in `thinking` block";
+  await server.script({ replies: [fault(400, words)("anthropic"), OK] });
+  const rig = rigOf(settingsOf([endpointAt(server.url, { dialect: "anthropic" })]));
+  const thinking = { type: "thinking", thinking: "Hm.", signature: "of another" };
+  const reply = await replyOf(rig, [
+    ...TASK,
+    {
+      role: "assistant",
+      text: "",
+      calls: [],
+      opaque: { dialect: "anthropic", blocks: [thinking] },
+    },
+    ...TASK,
+  ]);
+  assert.equal(reply.text, "fine");
+  const sent = (await server.completions()).map((request) => JSON.stringify(request.body));
+  assert.deepEqual(sent.map((body) => body.includes("of another")), [true, false]);
+});
 
 Deno.test("failover: the next endpoint answers, a failing one is skipped, credentials that fail are told", async () => {
   await using server = await startModelServer();

@@ -12,8 +12,13 @@ import type { Tool } from "../../src/ports/tools.ts";
 import type { CancelReason } from "../../src/wire/control.ts";
 import type { TaskContract } from "../../src/wire/payload.ts";
 import { type AgentResult, failedResult } from "../../src/wire/result.ts";
-import type { EventBody } from "../../src/agent/driver.ts";
-import type { AgentEvent, CheckOutcome, CheckPhase, Decision } from "../../src/agent/event.ts";
+import type {
+  AgentEvent,
+  CheckOutcome,
+  CheckPhase,
+  Decision,
+  EventBody,
+} from "../../src/agent/event.ts";
 import { maskTime } from "../../src/agent/mask.ts";
 import type { Observation } from "../../src/agent/observation.ts";
 import { renderObservation } from "../../src/agent/render.ts";

@@ -1,6 +1,8 @@
 /** The context's levers: what gives way, what never does, and what a turn costs late in a long run. */
 
 import assert from "node:assert/strict";
+import { compactWithout } from "../../src/agent/compaction.ts";
+import { initialState } from "../../src/agent/state.ts";
 import type { Message } from "../../src/ports/model.ts";
 import {
   assertAnswered,
@@ -70,6 +72,43 @@ Deno.test("context: a summary that claims what never happened stands beside the 
   assert.doesNotMatch(last.split("All tests passed")[0]!, /deploy/);
 });
 
+Deno.test("context: after a compaction a claim of tests that never ran is decided by the check", () => {
+  let isFixed = false;
+  const run = longRun({
+    task: { checks: [{ command: ["npm", "test"], when: "final", timeoutMs: 1 }] },
+    summary: () => "All tests passed.",
+    check: () => [{
+      kind: "check",
+      name: "npm test",
+      passed: isFixed,
+      detail: isFixed ? "" : "exit 1\n2 tests fail",
+      digest: `${isFixed}`,
+      progress: null,
+      ms: 1,
+    }],
+  });
+  const played = play({
+    ...run,
+    tools: [READ, GET, tool("fs/fix")],
+    model: (turn, request) => {
+      const heard = textOf(request.messages);
+      if (turn <= 30) return run.model(turn, request);
+      if (isFixed || !heard.includes("2 tests fail")) return { text: "All tests passed." };
+      return { calls: [{ name: "fs__fix", arguments: {} }] };
+    },
+    tool: (planned, nth) => {
+      if (planned.tool.name === "fs/fix") isFixed = true;
+      return run.tool!(planned, nth);
+    },
+  });
+  const judged = played.decisions.flatMap((decision) =>
+    decision.type === "verify.judged" ? [decision.passed] : []
+  );
+  assert.ok(played.decisions.some((decision) => decision.type === "context.compacted"));
+  assert.deepEqual(judged, [false, true]);
+  assert.equal(played.result.status, "completed");
+});
+
 Deno.test("context: a summary longer than what it replaces is not used, a failing one not needed", () => {
   for (const summary of [() => "word ".repeat(200_000), () => null]) {
     const played = play(longRun({ summary }));
@@ -83,6 +122,56 @@ Deno.test("context: a summary longer than what it replaces is not used, a failin
       ),
     );
   }
+});
+
+Deno.test("context: the second try keeps the summary that the first was made with", () => {
+  // Five results fill the window: only without them is there room for anything.
+  const played = play(longRun({
+    limits: { maxSteps: 100, maxTokens: 100_000_000, keepVerbatim: 50 },
+    summary: (nth) => `plan of compaction ${nth}`,
+  }));
+  const compactions = played.decisions.flatMap((decision) =>
+    decision.type === "context.compacted" ? [decision] : []
+  );
+  assert.equal(played.result.status, "completed");
+  const second = compactions.filter(({ attempt }) => attempt === 2);
+  assert.ok(second.length > 0);
+  assert.ok(second.every(({ summarised }) => summarised));
+  assert.match(textOf(played.requests.at(-1)!.messages), /plan of compaction \d+/);
+});
+
+Deno.test("context: a summary that is shorter than what it replaces and still too long gives way", () => {
+  const played = play(longRun({
+    limits: { maxSteps: 100, maxTokens: 100_000_000, keepVerbatim: 50 },
+    summary: () => "word ".repeat(5_400),
+    tool: (planned) => `content of ${planned.arguments.path}: ${"x".repeat(14_000)}`,
+    model: (turn) => ({
+      tokensIn: 0,
+      ...(turn > 6
+        ? { text: "done" }
+        : { calls: [{ name: "fs__read", arguments: `{"path":"part-${turn}.txt"}` }] }),
+    }),
+  }));
+  assert.equal(played.result.status, "completed");
+});
+
+Deno.test("context: a summary that cannot be made leaves the one before in force", () => {
+  const played = play(longRun({ summary: (nth) => nth === 1 ? "the plan" : null }));
+  assert.equal(played.result.status, "completed");
+  assert.match(textOf(played.requests.at(-1)!.messages), /summary of the earlier turns:\nthe plan/);
+});
+
+Deno.test("context: a summary that a hook forbids is no model call", () => {
+  const state = initialState();
+  const failure = {
+    class: "cancelled" as const,
+    message: "blocked",
+    retryable: false,
+    endpoint: "",
+    attempts: 0,
+  };
+  compactWithout(state, { type: "summary.failed", failure, ms: 0, at: 0 }, []);
+  assert.equal(state.counters.modelCalls, 0);
 });
 
 Deno.test("context: pinned content over the mark ends by name at the first try", () => {
@@ -125,6 +214,18 @@ Deno.test("context: a context-length error compacts and is sent once more, the s
   assert.match(twice.result.reason, /^context:/);
 });
 
+Deno.test("context: an endpoint that finds the first request too long is quoted", () => {
+  const played = play({
+    model: () => ({ fail: { class: "context_length", message: "maximum context length is 100" } }),
+  });
+  assert.equal(played.result.status, "exhausted_tokens");
+  assert.match(
+    played.result.reason,
+    /^context: the endpoint finds the request too long.*\(maximum context length is 100\)$/,
+  );
+  assert.equal(played.requests.length, 1);
+});
+
 Deno.test("context: the last five results stay whole, older ones name tool, arguments and artifact", () => {
   const played = play({
     tools: [READ],
@@ -140,6 +241,27 @@ Deno.test("context: the last five results stay whole, older ones name tool, argu
   assert.equal(whole.length, 5);
   const stub = textOf([results[0]!]);
   assert.match(stub, /fs\/read \{"path":"p1"\} -> ok, \d+ bytes; artifact_read \{"id":"c1-1"\}/);
+});
+
+Deno.test("context: images of one turn leave room for the next, however many and small", () => {
+  const played = play({
+    tools: [READ],
+    model: (turn) =>
+      turn === 1
+        ? { calls: [1, 2, 3].map((n) => ({ name: "fs__read", arguments: { path: `p${n}` } })) }
+        : { text: "done" },
+    tool: (planned) => ({
+      class: "ok",
+      parts: Array.from({ length: Math.min(100, planned.mediaMax) }, () => ({
+        type: "image",
+        mimeType: "image/png",
+        data: "aGk=",
+      })),
+      structured: null,
+    }),
+  });
+  assert.equal(played.result.status, "completed");
+  assert.deepEqual(played.calls.map((call) => call.mediaMax), [10, 10, 10]);
 });
 
 Deno.test("context: results of one turn are all seen once, however many", () => {

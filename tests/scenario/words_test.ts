@@ -131,6 +131,23 @@ Deno.test("notes: a turn that is told three things hears them together, the last
   assert.match(lines[2]!, /This is the last turn: turn 3 of 3/);
 });
 
+Deno.test("notes: a run that ends for want of success has been told so, however idle it may be", () => {
+  const played = play({
+    tools: [READ],
+    limits: { idleLimit: 9, failLimit: 4, repeatCap: 9 },
+    model: () => ({ calls: [{ name: "fs__read", arguments: { path: "x" } }] }),
+    tool: () => toolError("ENOENT"),
+  });
+  assert.match(played.result.reason, /^failing:/);
+  const notes = played.decisions.flatMap((decision) =>
+    decision.type === "turn.judged" ? [decision.note ?? ""] : []
+  );
+  assert.deepEqual(
+    notes.map((note) => /(\d) turns in a row without one success/.exec(note)?.[1]),
+    [undefined, "2", "3", "4"],
+  );
+});
+
 Deno.test("render: a stranger's text cannot pass for the runtime's, in either mode", () => {
   for (const toolMode of ["native", "json"] as const) {
     const played = play({
@@ -189,6 +206,20 @@ Deno.test("ledger: within its bytes, failures before successes, and what gave wa
     if (bytesMax < 16_000) assert.ok(Number(counted[1]) > 0);
   }
   assert.doesNotMatch(renderLedger(ledger, 100_000), /left out here/);
+});
+
+Deno.test("ledger: of ever new errors the oldest give way, and every one of them is counted", () => {
+  const ledger = emptyLedger();
+  for (let n = 1; n <= 2_500; n++) {
+    const args = JSON.stringify({ path: `p${n}` });
+    const error = { class: "error" as const, detail: `tool: ENOENT p${n}` };
+    enter(ledger, n, { call: `c${n}-1`, tool: "fs/read", args, ...error });
+  }
+  const text = renderLedger(ledger, 8_000);
+  assert.ok(byteLength(text) <= 8_000);
+  const [head, ...shown] = text.split("\n");
+  assert.match(shown.at(-1)!, /ENOENT p2500 \[c2500-1\]$/);
+  assert.equal(/fs\/read (\d+)$/.exec(head!)?.[1], String(2_500 - shown.length));
 });
 
 Deno.test("ledger: equal outcomes are one entry with a count", () => {

@@ -328,7 +328,7 @@ const CASES: Case[] = [
       "checks.yaml": "verify:\n  checks:\n    - command: sh grade.sh\n      when: turn\n",
       // Five turns rise, by a file that counts how often it was asked.
       "grade.sh":
-        'echo x >> asked; n=$(wc -l < asked); echo "work $n"; echo "PROGRESS $n/6"; [ "$n" -ge 6 ]\n',
+        'echo x >> asked; n=$(wc -l < asked); echo "work $n" >&2; echo "PROGRESS $n/6"; echo "bye" >&2; [ "$n" -ge 6 ]\n',
     },
     check: ({ ran, bodies }) => {
       assert.equal(ran.json.status, "completed");
