@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";
+import { hasOpenssl, makeCertificate } from "../fakes/certificate.ts";
+import { chatCompletion } from "../fakes/chat_completion.ts";
 import { startModelServer } from "../fakes/model_server_process.ts";
 import { runProgram, withDirectory } from "./harness.ts";
 
@@ -63,4 +65,34 @@ for (const program of programs()) {
       (url) => ["--intelligence", url, "--check", "sh -c '! env | grep -i -e proxy -e TLS_CA'"],
       ({ code, stderr }) => assert.equal(code, 0, stderr),
     ));
+
+  Deno.test({
+    name: name("a model whose certificate the user trusts is asked, any other is not"),
+    ignore: !hasOpenssl,
+    fn: () =>
+      withDirectory(async ({ project, runs }) => {
+        const { key, cert } = await makeCertificate(project);
+        await using server = Deno.serve({
+          hostname: "127.0.0.1",
+          port: 0,
+          key: await Deno.readTextFile(key),
+          cert: await Deno.readTextFile(cert),
+          onListen() {},
+        }, () => chatCompletion({ text: "Reached.", calls: [] }));
+        const ask = (env: Record<string, string>) =>
+          runProgram(program, {
+            args: [
+              ...["run", "Go", "--model", "m", "--run-dir", runs],
+              ...["--intelligence", `https://localhost:${server.addr.port}/v1`],
+            ],
+            cwd: project,
+            env,
+          });
+        const trusted = await ask({ DENO_CERT: cert });
+        assert.deepEqual([trusted.code, trusted.stdout], [0, "Reached.\n"], trusted.stderr);
+        const strange = await ask({});
+        assert.equal(strange.code, 4);
+        assert.match(strange.stderr, /certificate/i);
+      }),
+  });
 }

@@ -2,10 +2,8 @@
 
 import assert from "node:assert/strict";
 import { inProcess, type Serving, textOf, ToolClient } from "../fakes/tool_client.ts";
+import { hasOpenssl, makeCertificate } from "../fakes/certificate.ts";
 import { programs } from "../program.ts";
-
-const hasOpenssl = await new Deno.Command("openssl", { args: ["version"] }).output()
-  .then(({ success }) => success, () => false);
 
 /** A server that the tests own: answers by path, and keeps what it was asked. */
 interface Site {
@@ -434,11 +432,7 @@ for (const program of [inProcess, ...programs()]) {
     ignore: !hasOpenssl || program === inProcess,
   }, async () => {
     const directory = await Deno.makeTempDir({ prefix: "agentd-tls-" });
-    const [key, cert] = [`${directory}/key.pem`, `${directory}/cert.pem`];
-    await openssl(
-      `req -x509 -newkey rsa:2048 -nodes -keyout ${key} -out ${cert} -days 2 -subj /CN=localhost ` +
-        "-addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE",
-    );
+    const { key, cert } = await makeCertificate(directory);
     const server = Deno.serve({
       hostname: "127.0.0.1",
       port: 0,
@@ -461,12 +455,4 @@ for (const program of [inProcess, ...programs()]) {
     await server.shutdown();
     await Deno.remove(directory, { recursive: true });
   });
-}
-
-async function openssl(line: string): Promise<void> {
-  const { success } = await new Deno.Command("openssl", {
-    args: line.split(" "),
-    stderr: "null",
-  }).output();
-  assert.ok(success);
 }
