@@ -107,8 +107,8 @@ export async function measureChildren(bench: Bench): Promise<void> {
     value: one.firstCalls[0]!,
     unit: "ms",
   });
-  // The child came last.
-  const child = tree.filter((reading) => reading.command.includes("__agent")).at(-1)!;
+  const pid = spawnedChild(stderr)?.child_pid;
+  const child = tree.find((reading) => reading.pid === pid)!;
   report({
     what: "one child waiting: resident",
     value: child.residentMiB,
@@ -169,12 +169,22 @@ async function measureCrowd(bench: Bench, count: number): Promise<void> {
   });
 }
 
+type TelemetryLine = Record<string, unknown>;
+
+function telemetryOf(stderr: string): TelemetryLine[] {
+  return stderr.split("\n").filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as TelemetryLine);
+}
+
+/** The supervisor's line of the root's first child. */
+function spawnedChild(stderr: string): TelemetryLine | undefined {
+  return telemetryOf(stderr).find((line) => line.event === "subagent.spawn" && line.depth === 1);
+}
+
 /** Milliseconds from the child's spawn to its `ready`, by the telemetry of both. */
 function readyMs(stderr: string): number {
-  const lines = stderr.split("\n").filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const spawned = lines.find((line) => line.event === "subagent.spawn" && line.depth === 1);
-  const ready = lines.find((line) =>
+  const spawned = spawnedChild(stderr);
+  const ready = telemetryOf(stderr).find((line) =>
     line.event === "proc.ready" && line.comp === "broker" &&
     line.agent_path === spawned?.child_path
   );
