@@ -51,6 +51,8 @@ export interface Reply {
 export interface Scope {
   /** By wire name. */
   tools: ReadonlyMap<string, Tool>;
+  /** Wire names that were in it once. */
+  withdrawn: ReadonlySet<string>;
   /** What the configuration asks for, and what is in force. */
   configured: "auto" | "native" | "json";
   mode: "native" | "json";
@@ -143,11 +145,11 @@ function judgeCall(
 ): Pick<ProposedCall, "tool" | "arguments" | "fault"> {
   const tool = scope.tools.get(call.name) ?? null;
   if (tool === null) {
-    return {
-      tool,
-      arguments: {},
-      fault: `no tool named ${JSON.stringify(clip(call.name, SHOWN_NAME_CHARS_MAX))} is in scope`,
-    };
+    const why = scope.withdrawn.has(call.name)
+      ? " any more: its server withdrew it, or what that says of it has changed"
+      : "";
+    const name = JSON.stringify(clip(call.name, SHOWN_NAME_CHARS_MAX));
+    return { tool, arguments: {}, fault: `no tool named ${name} is in scope${why}` };
   }
   const parsed = parseArguments(call.arguments);
   if (!parsed.ok) {

@@ -1,7 +1,7 @@
 /** Assembling a turn: levers, estimate, stop checks, and the request that goes out. */
 
 import { fnv64 } from "../core/hash.ts";
-import { CATALOGUE_BYTES_MAX } from "../core/limits.ts";
+import { CATALOGUE_BYTES_MAX, TOOLS_MAX } from "../core/limits.ts";
 import { byteLength } from "../core/text.ts";
 import type { ToolSpec } from "../ports/model.ts";
 import { selfTools } from "../selftools/specs.ts";
@@ -55,6 +55,15 @@ export function refreshScope(state: AgentState): void {
   const offered = state.toolMode === "native" ? JSON.stringify(state.specs) : "";
   state.prefixBytes = byteLength(state.system) + byteLength(offered);
   state.prefixHash = fnv64(state.system + "\n" + offered);
+}
+
+/** Remembers which tools of `before` are offered no more: the model may still ask for them. */
+export function noteWithdrawn(state: AgentState, before: ReadonlyMap<string, unknown>): void {
+  const { withdrawn, tools } = state;
+  for (const name of before.keys()) if (!tools.has(name)) withdrawn.add(name);
+  for (const name of withdrawn) {
+    if (tools.has(name) || withdrawn.size > TOOLS_MAX) withdrawn.delete(name);
+  }
 }
 
 /** The endpoint takes no tools: actions are JSON objects in text from here on. */

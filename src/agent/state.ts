@@ -141,6 +141,8 @@ export interface AgentState {
   resources: Resource[];
   /** Everything in scope by wire name, self tools included. */
   tools: Map<string, Tool>;
+  /** Wire names that were in scope once and are not now. */
+  withdrawn: Set<string>;
   /** As offered; the same array until the tools change. */
   specs: ToolSpec[];
   system: string;
@@ -220,6 +222,7 @@ export function initialState(): AgentState {
     listed: [],
     resources: [],
     tools: new Map(),
+    withdrawn: new Set(),
     specs: [],
     system: "",
     prefixBytes: 0,

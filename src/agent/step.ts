@@ -5,7 +5,14 @@
  */
 
 import { Bug } from "../core/assert.ts";
-import { assemble, callModel, forceCompaction, refreshScope, useJsonMode } from "./assemble.ts";
+import {
+  assemble,
+  callModel,
+  forceCompaction,
+  noteWithdrawn,
+  refreshScope,
+  useJsonMode,
+} from "./assemble.ts";
 import { beginRun, continueSession, resumeRun } from "./begin.ts";
 import { abandonTurn, answerCall } from "./calls.ts";
 import { endChild } from "./children.ts";
@@ -62,9 +69,11 @@ const serverDown: Handler<"server.down"> = (state, event, out) => {
 };
 
 const relist: Handler<"tools.listed"> = (state, event) => {
+  const before = state.tools;
   state.listed = event.tools;
   state.resources = event.resources;
   refreshScope(state);
+  noteWithdrawn(state, before);
   return null;
 };
 

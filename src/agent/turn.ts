@@ -34,6 +34,7 @@ export function takeReply(
   const text = (carried ?? "") + event.text;
   const proposal = readProposal({ ...event, text }, {
     tools: state.tools,
+    withdrawn: state.withdrawn,
     configured: model.tool_mode,
     mode: state.toolMode,
     hasSchema: state.task.outputSchema !== null,

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { AgentEvent, CheckOutcome } from "../../src/agent/event.ts";
 import type { Observation } from "../../src/agent/observation.ts";
+import { readProposal } from "../../src/agent/action.ts";
 import { step } from "../../src/agent/step.ts";
 import type { Message } from "../../src/ports/model.ts";
 import {
@@ -174,4 +175,31 @@ Deno.test("sessions: what one delivery left to be continued is not put before th
   const delivery = { id: "d2", instruction: "Now the second task", uris: [], session: "s" };
   step(state, { type: "delivered", at, delivery, reconnect: false } as never);
   assert.equal(state.carried, null);
+});
+
+Deno.test("scope: a tool that is offered no more is told apart from one that never was", () => {
+  const { state } = play({ model: () => ({ text: "done" }) });
+  const listed = (tools: typeof READ[]) =>
+    void step(state, { type: "tools.listed", at: state.at, tools, resources: [] });
+  const faultOf = (name: string) => {
+    const calls = [{ id: "a", name, arguments: "{}" }];
+    const reply = { text: "", calls, finish: "tool_calls" as const, refusal: null };
+    const proposal = readProposal(reply, {
+      tools: state.tools,
+      withdrawn: state.withdrawn,
+      configured: "native",
+      mode: "native",
+      hasSchema: false,
+      step: 1,
+    });
+    assert.ok(proposal.kind === "calls");
+    return proposal.calls[0]!.fault;
+  };
+  listed([READ]);
+  assert.equal(faultOf(READ.wireName), null);
+  listed([]);
+  assert.match(faultOf(READ.wireName)!, /is in scope any more: its server withdrew it, or what/);
+  assert.match(faultOf("never__was")!, /^no tool named "never__was" is in scope$/);
+  listed([READ]);
+  assert.equal(faultOf(READ.wireName), null);
 });
