@@ -104,6 +104,8 @@ Deno.test("htmlCommand: a place that cannot be written is one line, exit 2", asy
   }
 });
 
+const ATTEMPTS_MAX = 8;
+
 /** Runs in the page, with its nonce; leaves what it found in the document's title. */
 const DRIVER = `
 const found = {};
@@ -112,7 +114,11 @@ const press = (target, key) => target.dispatchEvent(new KeyboardEvent("keydown",
 const rows = () => [...document.querySelectorAll("#body .row")];
 const cell = (row, n) => row.children[n].textContent;
 const current = () => document.getElementById(body.getAttribute("aria-activedescendant"));
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
+const frame = () => new Promise((resolve) => {
+  let isDrawn = false;
+  requestAnimationFrame(() => isDrawn = true);
+  setTimeout(() => { found.late ||= !isDrawn; resolve(); }, 60);
+});
 (async () => {
   await frame();
   found.ready = document.documentElement.dataset.ready;
@@ -173,7 +179,20 @@ const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
 })().catch((error) => document.title = String(error));
 `;
 
+/** The page's time is not the machine's: on a busy one it outruns the frames, and all begins anew. */
 async function drive(
+  page: string,
+  directory: string,
+  dark: boolean,
+): Promise<Record<string, unknown>> {
+  for (let attempt = 1;; attempt++) {
+    const found = await driveOnce(page, directory, dark);
+    if (found.late !== true || attempt === ATTEMPTS_MAX) return found;
+    await Deno.remove(`${directory}/profile-${dark}`, { recursive: true }).catch(() => {});
+  }
+}
+
+async function driveOnce(
   page: string,
   directory: string,
   dark: boolean,
