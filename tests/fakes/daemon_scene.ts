@@ -12,6 +12,8 @@ import { makeSettings } from "../supervised/settings.ts";
 import { ManualClock } from "./manual_clock.ts";
 import { FakeRuns } from "./runs.ts";
 
+const SETTLE_TURNS = 20;
+
 /** A clock whose wall time can be set apart. */
 export class SettableClock extends ManualClock {
   /** What somebody did to the wall clock. */
@@ -58,13 +60,18 @@ export function startDaemon(
   const reports: RunEnd[] = [];
   const handlers = new Map<string, () => void>();
   let answer: (request: Request) => Promise<Response> | Response = () => Response.error();
+  const effects = new Set<Promise<unknown>>();
+  const wait = <T>(effect: Promise<T>): Promise<T> => {
+    effects.add(effect);
+    return effect.finally(() => effects.delete(effect));
+  };
   const ended = runDaemon(settings, {
     pid: 1,
     runs,
     clock,
     random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)), unit: () => 0.5 },
     files: systemFiles,
-    locks: systemLock,
+    locks: { tryLock: (path) => wait(systemLock.tryLock(path)) },
     signals: {
       on: (signal, handle) => {
         handlers.set(signal, handle);
@@ -72,7 +79,7 @@ export function startDaemon(
       },
     },
     telemetry: { emit: (event, fields = {}) => void events.push({ ...fields, event }) },
-    digest: systemDigest,
+    digest: { sha256: (content) => wait(systemDigest.sha256(content)) },
     listen: {
       listen: (_hostname, _port, handle) => {
         answer = handle;
@@ -83,9 +90,14 @@ export function startDaemon(
     notify: { present: false, watchdogMs: null, tell() {} },
     report: (end) => void reports.push(end),
   });
-  // Real effects are only those of the lock and of digests: a few turns of the loop are enough.
+  // Real effects that are waited for are those of locks and digests; after the last of them a few
+  // turns of the loop are enough.
   const settle = async () => {
-    for (let i = 0; i < 20; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+    for (let turn = 0; turn < SETTLE_TURNS; turn++) {
+      if (effects.size > 0) turn = 0;
+      await Promise.allSettled(effects);
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
   };
   return {
     clock,
