@@ -88,7 +88,8 @@ Deno.test("HttpTransport: a call that is withdrawn or out of time leaves the ses
   await withServer(async (bench) => {
     const stop = new AbortController();
     const call = callTool(bench, "web/silent", {}, stop.signal);
-    setTimeout(() => stop.abort(), 30);
+    while (JSON.parse(await answer(bench, "seen")).calls.silent !== 1);
+    stop.abort();
     const cancelled = await call;
     assert.ok(!cancelled.ok && cancelled.failure.class === "cancelled");
     const late = await callTool(bench, "web/silent-look");
