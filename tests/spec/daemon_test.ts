@@ -109,7 +109,7 @@ const CASES: { name: string; act: (scene: Scene) => Promise<void> }[] = [
     act: async ({ start, model }) => {
       await model.script({ replies: [{ status: 400, body: { error: "no" } }], loop: true });
       const base = ["--mode", "loop", "--interval", "10ms"];
-      const failing = start([...base, "--lifetime", "3s", "Go"]);
+      const failing = start([...base, "--lifetime", "6s", "Go"]);
       const late = await failing.ended;
       assert.equal(late.code, 124, late.stderr);
       assert(failing.lines.filter((line) => line.event === "trigger.fired").length > 1);

@@ -327,7 +327,7 @@ const CASES: Case[] = [
     replies: [{ text: "So far.", calls: [{ name: "fs__list", arguments: {} }] }, { hang: true }],
     files: { "one.sh": `sleep 3; ${LOG}` },
     hooks: ["on_stop=one.sh"],
-    args: ["--deadline", "1s"],
+    args: ["--deadline", "4s"],
     code: 124,
     more: ({ inputs, ran }) => {
       assert.equal(inputs[0].status, "deadline");

@@ -50,7 +50,7 @@ const ENDS: End[] = [
   {
     name: "deadline",
     replies: [read("a.txt"), { hang: true }],
-    args: ["--deadline", "1s"],
+    args: ["--deadline", "4s"],
     code: 124,
     status: "deadline",
     raised: ["--deadline", "+30s"],

@@ -301,7 +301,7 @@ const CASES: Case[] = [
           when: ROOT,
           by: "turn",
           replies: [
-            { calls: [spawn("KID", { limits: { deadline: "1s" } })] },
+            { calls: [spawn("KID", { limits: { deadline: "4s" } })] },
             { text: "without it" },
           ],
         },
