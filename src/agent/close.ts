@@ -1,6 +1,6 @@
 /** The end of a turn: its verdict, its messages, its line in the record, and whether to go on. */
 
-import { WIRE_TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
+import { INVALID_ECHO_CHARS_MAX, WIRE_TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
 import { clip, toWellFormed } from "../core/text.ts";
 import type { Message } from "../ports/model.ts";
 import { noteOnLast, pushMessage } from "./context.ts";
@@ -27,8 +27,6 @@ import { failedClaimText, turnCheckText } from "./verify.ts";
 const ARGUMENTS_CHARS_MAX = 400;
 /** Of what a side effect returned, in the ledger. */
 const GIST_CHARS_MAX = 120;
-/** Of a reply that was no legal action, in the conversation. */
-const INVALID_TEXT_CHARS_MAX = 800;
 /** Repeated calls that a note names. */
 const REPEATS_TOLD_MAX = 4;
 
@@ -129,7 +127,7 @@ function pushTurn(state: AgentState, turn: Turn): void {
   const { transcript, toolMode } = state;
   const native = toolMode === "native" && !turn.viaJson;
   const text = turn.invalid !== null && turn.invalid !== CONTINUE_NOTE
-    ? clip(turn.text, INVALID_TEXT_CHARS_MAX)
+    ? clip(turn.text, INVALID_ECHO_CHARS_MAX)
     : turn.text;
   const reply: Message = {
     role: "assistant",
