@@ -1,16 +1,6 @@
 import assert from "node:assert/strict";
-import { type DaemonScene, startDaemon } from "../../tests/fakes/daemon_scene.ts";
+import { type DaemonScene, MAIN_ROUTE, startDaemon } from "../../tests/fakes/daemon_scene.ts";
 import { completed } from "../../tests/fakes/runs.ts";
-import type { Route } from "../config/settings.ts";
-
-const MAIN: Route = {
-  match: "mem://in/**",
-  target: { kind: "continue", session: "main" },
-  debounceMs: 250,
-  cap: 16,
-  overflow: "coalesce",
-  instruction: null,
-};
 
 async function figures(daemon: DaemonScene): Promise<Map<string, number>> {
   const reply = await daemon.ask(new Request("http://127.0.0.1/metrics"));
@@ -27,7 +17,7 @@ Deno.test("Reactive.refreshMetrics: routes that agents make and give up leave fi
     mode: "reactive",
     listen: "127.0.0.1:9464",
     servers: [{ kind: "stdio", name: "docs" }] as never,
-    trigger: { subscribe: ["docs:mem://in/*"], routes: [MAIN] },
+    trigger: { subscribe: ["docs:mem://in/*"], routes: [MAIN_ROUTE] },
   });
   daemon.runs.onWatch = (watcher) => watcher.listener.connected(["docs"]);
   daemon.runs.onDeliver = (run) => run.answer(completed());

@@ -1,17 +1,8 @@
 import assert from "node:assert/strict";
-import { type DaemonScene, startDaemon } from "../../tests/fakes/daemon_scene.ts";
+import { type DaemonScene, MAIN_ROUTE, startDaemon } from "../../tests/fakes/daemon_scene.ts";
 import type { FakeRun } from "../../tests/fakes/runs.ts";
 import { completed } from "../../tests/fakes/runs.ts";
-import type { Route } from "../config/settings.ts";
 
-const MAIN: Route = {
-  match: "mem://in/**",
-  target: { kind: "continue", session: "main" },
-  debounceMs: 250,
-  cap: 16,
-  overflow: "coalesce",
-  instruction: null,
-};
 const SERVER = { kind: "stdio", name: "docs" };
 
 async function withDaemon(
@@ -25,7 +16,7 @@ async function withDaemon(
       lock: "daemon",
       listen: "127.0.0.1:9464",
       servers: [SERVER] as never,
-      trigger: { subscribe, routes: [MAIN] },
+      trigger: { subscribe, routes: [MAIN_ROUTE] },
     });
   try {
     await act(begin(subscribe), begin);

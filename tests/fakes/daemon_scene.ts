@@ -1,6 +1,6 @@
 /** A daemon in this process: fake runs, a clock moved by hand, real files and locks. */
 
-import type { Settings } from "../../src/config/settings.ts";
+import type { Route, Settings } from "../../src/config/settings.ts";
 import type { EventName } from "../../src/wire/telemetry.ts";
 import type { Fields } from "../../src/ports/telemetry.ts";
 import type { RunEnd } from "../../src/ports/runs.ts";
@@ -13,6 +13,16 @@ import { ManualClock } from "./manual_clock.ts";
 import { FakeRuns } from "./runs.ts";
 
 const SETTLE_TURNS = 20;
+
+/** A route that hands what changes below `mem://in/` to the session `main`. */
+export const MAIN_ROUTE: Route = {
+  match: "mem://in/**",
+  target: { kind: "continue", session: "main" },
+  debounceMs: 250,
+  cap: 16,
+  overflow: "coalesce",
+  instruction: null,
+};
 
 /** A clock whose wall time can be set apart. */
 export class SettableClock extends ManualClock {
