@@ -41,7 +41,7 @@ const LOOPBACK = "localhost,127.0.0.1,::1";
 
 /** Proxy variables that are set to a URL with credentials in it. An environment is no place for those. */
 export function withheldProxies(env: (name: string) => string | undefined): string[] {
-  return proxiesSet(env).filter(([, url]) => url.includes("@")).map(([name]) => name);
+  return proxiesSet(env).filter(holdsCredentials).map(([name]) => name);
 }
 
 /** The clean environment, and how the network is reached: what an agent gets. */
@@ -49,7 +49,7 @@ export function agentEnvironment(
   env: (name: string) => string | undefined,
 ): Record<string, string> {
   const variables = cleanEnvironment(env);
-  const proxies = proxiesSet(env).filter(([, url]) => !url.includes("@"));
+  const proxies = proxiesSet(env).filter((proxy) => !holdsCredentials(proxy));
   for (const [name, url] of proxies) variables[name] = url;
   if (proxies.length > 0) {
     const direct = env("NO_PROXY") ?? env("no_proxy") ?? "";
@@ -62,9 +62,16 @@ export function agentEnvironment(
   return variables;
 }
 
-function proxiesSet(env: (name: string) => string | undefined): [name: string, url: string][] {
+type ProxyVariable = [name: string, url: string];
+
+/** Also where it is written without a scheme, which runtimes take. */
+function holdsCredentials([, url]: ProxyVariable): boolean {
+  return url.includes("@");
+}
+
+function proxiesSet(env: (name: string) => string | undefined): ProxyVariable[] {
   return PROXY_VARIABLES.flatMap((upper) => [upper, upper.toLowerCase()])
-    .flatMap((name): [string, string][] => {
+    .flatMap((name): ProxyVariable[] => {
       const url = env(name);
       return url === undefined || url === "" ? [] : [[name, url]];
     });
