@@ -18,4 +18,9 @@ export interface LockHandle {
  */
 export interface LockPort {
   tryLock(path: string): Promise<Outcome<LockHandle, LockFailure>>;
+  /**
+   * Whether a process holds the lock, this one too. Asking writes nothing, and no other asker takes
+   * it for a holder; whoever tries to take it at that moment does. A path without a file is free.
+   */
+  isHeld(path: string): Promise<boolean>;
 }

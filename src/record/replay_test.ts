@@ -219,6 +219,7 @@ Deno.test("replay and resume: a run killed before any event, resumed, replays id
       const files = systemFiles;
       const lock = {
         tryLock: () => Promise.resolve({ ok: true as const, value: { release() {} } }),
+        isHeld: () => Promise.resolve(false),
       };
       const plan = await planResume({ files, lock }, place);
       assert.ok(plan.ok, `killed at ${at}: ${JSON.stringify(plan)}`);

@@ -109,16 +109,8 @@ export async function holdRun(
 }
 
 /** Whether a supervisor is at work on the run in this directory. */
-export async function isRunning(
-  deps: { files: FilesPort; lock: LockPort },
-  directory: string,
-): Promise<boolean> {
-  const path = runLockPath(directory);
-  if (!deps.files.lstat(path).ok) return false;
-  const taken = await deps.lock.tryLock(path);
-  if (!taken.ok) return taken.failure.class === "held";
-  taken.value.release();
-  return false;
+export function isRunning(deps: { lock: LockPort }, directory: string): Promise<boolean> {
+  return deps.lock.isHeld(runLockPath(directory));
 }
 
 /** Every run in the run directory, the newest first. A directory without a record is none. */

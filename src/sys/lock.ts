@@ -30,7 +30,9 @@ export const systemLock: LockPort = {
       return failed({ class: denied ? "denied" : "other", message: `${path}: ${message}` });
     }
     try {
-      if (!await take(file, path)) return failed({ class: "held", message: heldBy(path) });
+      if (!await take(file, path, "exclusive")) {
+        return failed({ class: "held", message: heldBy(path) });
+      }
     } catch (error) {
       file.close();
       const message = error instanceof Error ? error.message : String(error);
@@ -42,9 +44,26 @@ export const systemLock: LockPort = {
       release() {
         if (released) return;
         released = true;
-        file.close();
+        letGo(file);
       },
     });
+  },
+  async isHeld(path) {
+    if (waitingFor.has(path)) return true;
+    let file: Deno.FsFile;
+    try {
+      file = Deno.openSync(path, { read: true });
+    } catch {
+      return false;
+    }
+    try {
+      if (!await take(file, path, "shared")) return true;
+    } catch {
+      file.close();
+      return false;
+    }
+    letGo(file);
+    return false;
   },
 };
 
@@ -53,17 +72,22 @@ function heldBy(path: string): string {
 }
 
 /** Whether the lock was taken; if not, the file is or will be closed. */
-async function take(file: Deno.FsFile, path: string): Promise<boolean> {
+async function take(
+  file: Deno.FsFile,
+  path: string,
+  kind: "exclusive" | "shared",
+): Promise<boolean> {
+  const exclusive = kind === "exclusive";
   // Deno 2.4, which the closed-network build runs on, has no tryLock.
   if (typeof file.tryLock === "function") {
-    const taken = await file.tryLock(true);
+    const taken = await file.tryLock(exclusive);
     if (!taken) file.close();
     return taken;
   }
   let late = false;
   waitingFor.add(path);
-  const locked = file.lock(true).finally(() => waitingFor.delete(path)).then(() => {
-    if (late) file.close();
+  const locked = file.lock(exclusive).finally(() => waitingFor.delete(path)).then(() => {
+    if (late) letGo(file);
     return true;
   });
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -74,6 +98,18 @@ async function take(file: Deno.FsFile, path: string): Promise<boolean> {
   late = !taken;
   clearTimeout(timer);
   return taken;
+}
+
+/**
+ * Unlocks before it closes: a process that another thread is just starting has this file open too
+ * until it executes its program, and closing ours alone would leave the lock with it until then.
+ */
+function letGo(file: Deno.FsFile): void {
+  try {
+    file.unlockSync();
+  } finally {
+    file.close();
+  }
 }
 
 /** For people who look: the lock itself is not in the content. */

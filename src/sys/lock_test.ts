@@ -43,6 +43,7 @@ Deno.test("systemLock: exclusive between processes, and dies with a SIGKILL", as
     const refused = await systemLock.tryLock(path);
     assert(!refused.ok);
     assert.equal(refused.failure.class, "held");
+    assert.equal(await systemLock.isHeld(path), true);
     assert.equal(Deno.readTextFileSync(path).trim(), String(holder.pid));
 
     holder.kill("SIGKILL");
@@ -59,7 +60,43 @@ Deno.test("systemLock: exclusive between processes, and dies with a SIGKILL", as
     taken.value.release();
     const again = await systemLock.tryLock(path);
     assert(again.ok);
+    assert.equal(await systemLock.isHeld(path), true);
     again.value.release();
+    assert.equal(await systemLock.isHeld(path), false);
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("systemLock: what is released is free, whatever process is being started", async () => {
+  const directory = Deno.makeTempDirSync();
+  const starts = `for (;;) await new Deno.Command("true", { detached: true }).spawn().status;`;
+  const starters = [1, 2].map(() =>
+    new Worker(`data:application/javascript,${encodeURIComponent(starts)}`, { type: "module" })
+  );
+  try {
+    for (let i = 0; i < 500; i++) {
+      const taken = await systemLock.tryLock(`${directory}/a.lock`);
+      assert(taken.ok, `${i}: ${JSON.stringify(taken)}`);
+      taken.value.release();
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+  } finally {
+    for (const starter of starters) starter.terminate();
+    Deno.removeSync(directory, { recursive: true });
+  }
+});
+
+Deno.test("systemLock: those who ask write nothing and do not see each other", async () => {
+  const directory = Deno.makeTempDirSync();
+  const path = `${directory}/a.lock`;
+  try {
+    assert.equal(await systemLock.isHeld(path), false);
+    assert.deepEqual([...Deno.readDirSync(directory)], []);
+    Deno.writeTextFileSync(path, "7\n");
+    const asked = Array.from({ length: 200 }, () => systemLock.isHeld(path));
+    assert.deepEqual(new Set(await Promise.all(asked)), new Set([false]));
+    assert.equal(Deno.readTextFileSync(path), "7\n");
   } finally {
     Deno.removeSync(directory, { recursive: true });
   }

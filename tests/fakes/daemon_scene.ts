@@ -81,7 +81,10 @@ export function startDaemon(
     clock,
     random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)), unit: () => 0.5 },
     files: systemFiles,
-    locks: { tryLock: (path) => wait(systemLock.tryLock(path)) },
+    locks: {
+      tryLock: (path) => wait(systemLock.tryLock(path)),
+      isHeld: (path) => wait(systemLock.isHeld(path)),
+    },
     signals: {
       on: (signal, handle) => {
         handlers.set(signal, handle);
