@@ -1,8 +1,14 @@
 import { failed, success } from "../core/outcome.ts";
+import { within } from "../ports/clock.ts";
 import type { LockPort } from "../ports/lock.ts";
+import { systemClock } from "./clock.ts";
 
-/** How long a lock that is free may take, where only the waiting kind of locking exists. */
-const WAIT_MS = 250;
+/**
+ * How long a lock that is free may take, where only the waiting kind of locking exists: turns of the
+ * event loop, each with a pause, since on a halted or busy machine one long pause proves nothing.
+ */
+const WAIT_TURNS = 25;
+const WAIT_TURN_MS = 10;
 
 /** Paths whose lock another process holds and this one still waits for, one thread each. */
 const waitingFor = new Set<string>();
@@ -84,20 +90,24 @@ async function take(
     if (!taken) file.close();
     return taken;
   }
-  let late = false;
   waitingFor.add(path);
-  const locked = file.lock(exclusive).finally(() => waitingFor.delete(path)).then(() => {
-    if (late) letGo(file);
-    return true;
+  const lock = file.lock(exclusive).finally(() => waitingFor.delete(path));
+  return await comesSoon(lock, () => letGo(file));
+}
+
+/** Whether a lock that was asked for comes while we wait; one that comes later is let go. */
+export async function comesSoon(lock: Promise<void>, letGo: () => void): Promise<boolean> {
+  let locked = false;
+  let late = false;
+  const waited = lock.then(() => {
+    locked = true;
+    if (late) letGo();
   });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), WAIT_MS);
-  });
-  const taken = await Promise.race([locked, timeout]);
-  late = !taken;
-  clearTimeout(timer);
-  return taken;
+  for (let turn = 0; turn < WAIT_TURNS && !locked; turn++) {
+    await within(systemClock, WAIT_TURN_MS, waited);
+  }
+  late = !locked;
+  return locked;
 }
 
 /**

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { systemLock } from "./lock.ts";
+import { comesSoon, systemLock } from "./lock.ts";
 
 const HOLDER = `
 import { systemLock } from ${JSON.stringify(new URL("./lock.ts", import.meta.url).href)};
@@ -100,6 +100,27 @@ Deno.test("systemLock: those who ask write nothing and do not see each other", a
   } finally {
     Deno.removeSync(directory, { recursive: true });
   }
+});
+
+Deno.test("comesSoon: a lock that comes is kept, one that comes later is let go, each once", async () => {
+  let dropped = 0;
+  const drop = () => void dropped++;
+  assert.equal(await comesSoon(Promise.resolve(), drop), true);
+  const lock = Promise.withResolvers<void>();
+  assert.equal(await comesSoon(lock.promise, drop), false);
+  assert.equal(dropped, 0);
+  lock.resolve();
+  await lock.promise;
+  assert.equal(dropped, 1);
+});
+
+Deno.test("comesSoon: on a machine that was halted, a lock that is free is taken all the same", async () => {
+  let dropped = 0;
+  const lock = new Promise<void>((resolve) => setTimeout(resolve, 400));
+  const came = comesSoon(lock, () => void dropped++);
+  for (const startMs = performance.now(); performance.now() - startMs < 600;);
+  assert.equal(await came, true);
+  assert.equal(dropped, 0);
 });
 
 Deno.test("systemLock: a path that cannot be opened is a failure, not a throw", async () => {

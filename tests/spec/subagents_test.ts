@@ -222,7 +222,7 @@ const CASES: Case[] = [
               ],
             },
             { calls: [call("subagent_await", { ids: ["0.1"] })] },
-            { calls: [call("subagent_await", { ids: ["0.1", "0.2"], timeout: "300ms" })] },
+            { calls: [call("subagent_await", { ids: ["0.1", "0.2"], timeout: "1500ms" })] },
             { calls: [call("subagent_status", { ids: ["0.2"] })] },
             { calls: [call("subagent_await", { timeout: "soon" })] },
             { calls: [call("subagent_cancel", { id: "0.2" })] },
