@@ -2,7 +2,7 @@
 
 import { withoutControls } from "../core/text.ts";
 import type { Vault } from "../core/secret.ts";
-import { type ClockPort, within } from "../ports/clock.ts";
+import { type ClockPort, withinTurns } from "../ports/clock.ts";
 import type { ChildProcess, ProcessPort } from "../ports/process.ts";
 import type { CommandOutcome } from "../wire/worker.ts";
 import { descendantsOf, orphansOf } from "../core/process_tree.ts";
@@ -75,9 +75,9 @@ export async function runCommand(deps: CommandDeps, spec: CommandSpec): Promise<
   const exit = await child.exited;
   cancelTimer();
   spec.signal.removeEventListener("abort", kill);
-  const closed = await within(clock, PIPE_GRACE_MS, pipes);
+  const closed = await withinTurns(clock, PIPE_GRACE_MS, pipes);
   if (spec.thorough || timedOut || !closed) await killOrphans(deps, before);
-  if (!await within(clock, PIPE_GRACE_MS, pipes)) output.stop();
+  if (!await withinTurns(clock, PIPE_GRACE_MS, pipes)) output.stop();
   await pipes;
   return ended(deps, startMs, output, {
     exitCode: timedOut || exit.signal !== null || spec.signal.aborted ? null : exit.code,

@@ -6,6 +6,7 @@ import { Vault } from "../core/secret.ts";
 import type { ProgramPort } from "../ports/self.ts";
 import type { Status } from "../wire/result.ts";
 import { NO_PERMISSIONS } from "../wire/permissions.ts";
+import { SettlingProcess } from "../../tests/fakes/settling_process.ts";
 import { makeSettings } from "../../tests/supervised/settings.ts";
 import { assertGone, posixTest, withDirectory } from "../../tests/supervised/harness.ts";
 import { Agent } from "./agent.ts";
@@ -154,11 +155,12 @@ async function check(row: Row, directory: string): Promise<void> {
     environment: {},
     args: () => [`${HOSTILE}${row.script}.sh`, directory],
   };
+  await using process = new SettlingProcess();
   const agent = new Agent(
     {
       clock: systemClock,
       files: systemFiles,
-      process: systemProcess,
+      process,
       program,
       env: (name) => Deno.env.get(name),
       wrapper: [],
@@ -198,7 +200,7 @@ async function check(row: Row, directory: string): Promise<void> {
   }
   let watching = row.memoryBytesMax !== undefined;
   const watched = (async () => {
-    while (watching) agent.observe(await systemProcess.table(), row.memoryBytesMax!);
+    while (watching) agent.observe(await process.table(), row.memoryBytesMax!);
   })();
   const result = await agent.ended;
   watching = false;

@@ -10,7 +10,7 @@ import {
 } from "../core/limits.ts";
 import { type Outcome, success } from "../core/outcome.ts";
 import { TokenBucket } from "../core/token_bucket.ts";
-import { type ClockPort, within } from "../ports/clock.ts";
+import { type ClockPort, withinTurns } from "../ports/clock.ts";
 import type { ExitStatus, ProcessPort, SpawnFailure, SpawnSpec } from "../ports/process.ts";
 import type { ProgramPort } from "../ports/self.ts";
 import { agentEnvironment } from "../wire/environment.ts";
@@ -81,7 +81,7 @@ export function spawnAgent(
   const read = readFrames(ports.clock, child.stdout!, listener);
   void (async () => {
     const exit = await child.exited;
-    await within(ports.clock, OUTPUT_WAIT_MS, read);
+    await withinTurns(ports.clock, OUTPUT_WAIT_MS, read);
     void input.close();
     listener.exited(exit);
   })();

@@ -1,14 +1,10 @@
 import { failed, success } from "../core/outcome.ts";
-import { within } from "../ports/clock.ts";
+import { withinTurns } from "../ports/clock.ts";
 import type { LockPort } from "../ports/lock.ts";
 import { systemClock } from "./clock.ts";
 
-/**
- * How long a lock that is free may take, where only the waiting kind of locking exists: turns of the
- * event loop, each with a pause, since on a halted or busy machine one long pause proves nothing.
- */
-const WAIT_TURNS = 25;
-const WAIT_TURN_MS = 10;
+/** How long a lock that is free may take, where only the waiting kind of locking exists. */
+const WAIT_MS = 250;
 
 /** Paths whose lock another process holds and this one still waits for, one thread each. */
 const waitingFor = new Set<string>();
@@ -103,9 +99,7 @@ export async function comesSoon(lock: Promise<void>, letGo: () => void): Promise
     locked = true;
     if (late) letGo();
   });
-  for (let turn = 0; turn < WAIT_TURNS && !locked; turn++) {
-    await within(systemClock, WAIT_TURN_MS, waited);
-  }
+  await withinTurns(systemClock, WAIT_MS, waited);
   late = !locked;
   return locked;
 }

@@ -12,7 +12,7 @@ import {
   EXEC_TIMEOUT_MS_MAX,
   PATH_CHARS_MAX,
 } from "../core/tool_limits.ts";
-import { type ClockPort, within } from "../ports/clock.ts";
+import { type ClockPort, withinTurns } from "../ports/clock.ts";
 import type { ChildProcess, ExitStatus, ProcessPort, SpawnFailure } from "../ports/process.ts";
 import type { PermissionSet } from "../wire/payload.ts";
 import { sandboxCommand } from "./bwrap.ts";
@@ -262,7 +262,7 @@ class Run {
 
   /** Whether the pipes are still open a while after the end. */
   async #linger(drained: Promise<unknown>): Promise<boolean> {
-    return !await within(this.#deps.clock, EXEC_PIPE_LINGER_MS, drained);
+    return !await withinTurns(this.#deps.clock, EXEC_PIPE_LINGER_MS, drained);
   }
 }
 

@@ -8,6 +8,7 @@ import { systemLock } from "../../src/sys/lock.ts";
 import { systemPorts } from "../../src/sys/system.ts";
 import { startModelServer } from "../fakes/model_server_process.ts";
 import { completed, FakeRuns } from "../fakes/runs.ts";
+import { SettlingProcess } from "../fakes/settling_process.ts";
 import { UpdatingServers } from "../fakes/updating_servers.ts";
 import { makeSettings } from "../supervised/settings.ts";
 
@@ -72,10 +73,12 @@ async function onProcesses(act: (stage: Stage) => Promise<void>): Promise<void> 
       sandbox: "none",
     }];
     settings.vault = new Vault();
+    await using process = new SettlingProcess();
     const ports = systemPorts(new URL("../../main.ts", import.meta.url).href);
     await act({
       runs: createRuns(settings, {
         ...ports,
+        process,
         lock: systemLock,
         openTelemetry: () => ({ emit() {} }),
       }),

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import type { WorkerPort } from "../../src/ports/worker.ts";
 import { systemClock } from "../../src/sys/clock.ts";
-import { systemProcess } from "../../src/sys/process.ts";
 import { systemRandom } from "../../src/sys/random.ts";
 import { systemSockets } from "../../src/sys/socket.ts";
 import { systemTree } from "../../src/sys/tree.ts";
@@ -11,6 +10,7 @@ import { runToolServer } from "../../src/toolserver/entry.ts";
 import type { ToToolWorker } from "../../src/toolserver/messages.ts";
 import { createServing } from "../../src/toolserver/serve.ts";
 import type { Program } from "../program.ts";
+import { SettlingProcess } from "./settling_process.ts";
 
 /** What a tools/call answers. */
 export interface CallResult {
@@ -225,12 +225,13 @@ function serveHere(args: readonly string[], options: StartOptions): Channel {
   const sink = fromServer.writable.getWriter();
   const lines: string[] = [];
   const env = { ...Deno.env.toObject(), ...options.env };
+  const process = new SettlingProcess();
   const worker: WorkerPort = {
     start(spec) {
       const handle = createServing({
         tree: systemTree,
         sockets: systemSockets,
-        process: systemProcess,
+        process,
         clock: systemClock,
         random: systemRandom,
         input: toServer.readable,
@@ -248,7 +249,7 @@ function serveHere(args: readonly string[], options: StartOptions): Channel {
     self: { env: (name) => env[name], revokeAllButRun: () => Promise.resolve() },
     revokeRun: () => Promise.resolve(),
     worker,
-    process: systemProcess,
+    process,
     clock: systemClock,
     environment: () => env,
     realPath: (path) => {
@@ -259,6 +260,7 @@ function serveHere(args: readonly string[], options: StartOptions): Channel {
     say: (line) => lines.push(line),
   }).then(async (code) => {
     await sink.close();
+    await process[Symbol.asyncDispose]();
     return { code, stderr: lines.join("\n") };
   });
   return { input: toServer.writable, output: fromServer.readable, ended, kill: () => {} };

@@ -5,11 +5,11 @@ import { createRuns } from "../../src/supervisor/runs.ts";
 import { systemClock } from "../../src/sys/clock.ts";
 import { systemFiles } from "../../src/sys/files.ts";
 import { systemLock } from "../../src/sys/lock.ts";
-import { systemProcess } from "../../src/sys/process.ts";
 import { systemRandom } from "../../src/sys/random.ts";
 import { systemProgram } from "../../src/sys/self.ts";
 import { systemSignals } from "../../src/sys/signals.ts";
 import type { AgentResult } from "../../src/wire/result.ts";
+import { SettlingProcess } from "../fakes/settling_process.ts";
 import { assertGone, posixTest, withDirectory } from "./harness.ts";
 import { makeSettings } from "./settings.ts";
 
@@ -20,17 +20,18 @@ const main = new URL("./main.ts", import.meta.url).href;
 function openRuns(
   directory: string,
   script: Record<string, unknown>,
-): { runs: RunsPort; started(): number } {
+): { runs: RunsPort; started(): number } & AsyncDisposable {
   let started = 0;
+  const process = new SettlingProcess();
   const runs = createRuns(makeSettings({ script, directory }), {
     pid: Deno.pid,
     clock: systemClock,
     random: systemRandom,
     process: {
-      ...systemProcess,
+      ...process,
       spawn: (spec) => {
         started++;
-        return systemProcess.spawn({ ...spec, stderr: "null" });
+        return process.spawn({ ...spec, stderr: "null" });
       },
     },
     signals: systemSignals,
@@ -40,7 +41,11 @@ function openRuns(
     env: (name) => Deno.env.get(name),
     openTelemetry: () => ({ emit: () => {} }),
   });
-  return { runs, started: () => started };
+  return {
+    runs,
+    started: () => started,
+    [Symbol.asyncDispose]: () => process[Symbol.asyncDispose](),
+  };
 }
 
 function listen(): { listener: SessionListener; delivered(id: string): Promise<AgentResult> } {
@@ -62,7 +67,8 @@ posixTest(
   "createRuns: a fresh run ends once; what came with its trigger is an artifact",
   () =>
     withDirectory(async (directory) => {
-      const { runs } = openRuns(directory, {});
+      await using opened = openRuns(directory, {});
+      const { runs } = opened;
       const bytes = new TextEncoder().encode("a body");
       const handle = runs.start({
         runId: "one",
@@ -89,7 +95,8 @@ posixTest(
   "createRuns: a warm session takes deliveries until it is cancelled",
   () =>
     withDirectory(async (directory) => {
-      const { runs } = openRuns(directory, { do: "wait" });
+      await using opened = openRuns(directory, { do: "wait" });
+      const { runs } = opened;
       const { listener, delivered } = listen();
       const handle = runs.start(
         {
@@ -124,7 +131,8 @@ posixTest(
   "createRuns: a session that crashes as it starts is not started again for a while",
   () =>
     withDirectory(async (directory) => {
-      const { runs, started } = openRuns(directory, { do: "throw" });
+      await using opened = openRuns(directory, { do: "throw" });
+      const { runs, started } = opened;
       const open = async () => {
         const session = { name: "s", resume: true };
         const handle = runs.start({ runId: "warm", instruction: null, attachments: [], session });
@@ -141,7 +149,8 @@ posixTest(
   "createRuns: a watcher reports what changed, takes up more, is stopped, leaves nothing",
   () =>
     withDirectory(async (directory) => {
-      const { runs } = openRuns(directory, { do: "throw" });
+      await using opened = openRuns(directory, { do: "throw" });
+      const { runs } = opened;
       const connected = Promise.withResolvers<readonly string[]>();
       const updates: string[] = [];
       let more = Promise.withResolvers<void>();
@@ -169,7 +178,8 @@ posixTest(
   "createRuns: a run's subagents are spawned, listed, cancelled, refused; tokens are the tree's",
   () =>
     withDirectory(async (directory) => {
-      const { runs, started } = openRuns(directory, {});
+      await using opened = openRuns(directory, {});
+      const { runs, started } = opened;
       const spawn = (script: unknown, more = {}) => ({
         type: "request",
         op: "spawn",
