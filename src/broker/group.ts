@@ -13,13 +13,17 @@ const TABLE_WAIT_MS = 1_400;
  * Kills the group with SIGKILL, this process included; what left the group first. Whoever is found is
  * stopped, and looked for again until nobody new is there, so that meanwhile nobody starts anybody.
  */
-export async function endGroup(ports: BrokerPorts, groupId: number): Promise<void> {
+export async function endGroup(
+  ports: BrokerPorts,
+  groupId: number,
+  mark: string | undefined,
+): Promise<void> {
   const { clock, process, self } = ports;
   const endMs = clock.monotonicMs() + TABLE_WAIT_MS;
   const found = new Map<number, ProcessRow>();
   for (let more = true; more && clock.monotonicMs() < endMs;) {
     let rows: ProcessRow[] = [];
-    const table = process.table().then((table) => rows = table);
+    const table = process.table(mark).then((table) => rows = table);
     await within(clock, endMs - clock.monotonicMs(), table);
     more = false;
     for (const row of treeOfGroup(rows, groupId)) {

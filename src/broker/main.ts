@@ -11,7 +11,7 @@ import { clip } from "../core/text.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { WorkerHandle } from "../ports/worker.ts";
 import type { FromAgent, ToAgent } from "../wire/control.ts";
-import { cleanEnvironment } from "../wire/environment.ts";
+import { AGENT_ID_VARIABLE, agentMark, cleanEnvironment } from "../wire/environment.ts";
 import { encodeFrame, FrameWriter, readLines } from "../wire/frame_stream.ts";
 import type { AgentPayload } from "../wire/payload.ts";
 import { isDenial, workerPermissions } from "../wire/permissions.ts";
@@ -37,6 +37,8 @@ export async function runBroker(ports: BrokerPorts): Promise<void> {
 class Broker {
   readonly #ports: BrokerPorts;
   readonly #environment: Record<string, string>;
+  /** What marks this agent's processes; an embedded one has none. */
+  readonly #mark: string | undefined;
   readonly #out: FrameWriter;
   #agent: {
     payload: AgentPayload;
@@ -54,6 +56,8 @@ class Broker {
   constructor(ports: BrokerPorts) {
     this.#ports = ports;
     this.#environment = cleanEnvironment(ports.self.env);
+    const agentId = this.#environment[AGENT_ID_VARIABLE];
+    this.#mark = agentId === undefined ? undefined : agentMark(agentId);
     this.#out = new FrameWriter(ports.self.stdout, FRAME_QUEUE_BYTES_MAX);
   }
 
@@ -92,7 +96,7 @@ class Broker {
     if (this.#ending) return;
     this.#ending = true;
     this.#worker?.terminate();
-    await endGroup(this.#ports, this.#ports.self.pid);
+    await endGroup(this.#ports, this.#ports.self.pid, this.#mark);
   }
 
   #start(payload: AgentPayload, secrets: Record<string, string>): void {
@@ -182,7 +186,9 @@ class Broker {
     this.#send({ v: 1, type: "result", result });
     desk.stop();
     // What servers started in sessions of their own can only be found while they live.
-    const left = servers.pids().length > 0 || desk.ranCommands ? await process.table() : [];
+    const left = servers.pids().length > 0 || desk.ranCommands
+      ? await process.table(this.#mark)
+      : [];
     await servers.closeAll();
     this.#worker?.terminate();
     sweepGroup(this.#ports, left, telemetry);

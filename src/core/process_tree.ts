@@ -9,6 +9,8 @@ export interface TreeRow {
   sessionId: number;
   /** As `ps` writes it: `Z` first for a zombie. */
   state: string;
+  /** Its environment says whose it is. */
+  marked: boolean;
 }
 
 /** Everything below the given processes, deepest last, without them. */
@@ -41,7 +43,7 @@ export function descendantsOf<Row extends TreeRow>(
 }
 
 /**
- * What belongs to a group, its leader included, what is known of it otherwise, everything below these,
+ * What belongs to a group, its leader included, what is marked or known of it otherwise, everything below these,
  * and whoever is in a session that one of them leads: nobody enters a session but by birth, so that
  * also those belong to it whose parents are gone.
  */
@@ -53,7 +55,7 @@ export function treeOfGroup<Row extends TreeRow>(
   const found = new Map<number, Row>();
   const sessions = new Set([groupId]);
   let fresh = rows.filter((row) =>
-    row.groupId === groupId || row.pid === groupId || known.has(row.pid)
+    row.groupId === groupId || row.pid === groupId || row.marked || known.has(row.pid)
   );
   for (;;) {
     for (const row of [...fresh, ...descendantsOf(rows, fresh.map((row) => row.pid))]) {

@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { treeOfGroup, type TreeRow } from "./process_tree.ts";
 
-/** `pid parent group session` of each. */
+/** `pid parent group session` of each, and `marked` where it is. */
 function table(...lines: string[]): TreeRow[] {
   return lines.map((line) => {
-    const [pid, parentPid, groupId, sessionId] = line.split(" ").map(Number);
+    const [ids, mark] = line.split(" marked");
+    const [pid, parentPid, groupId, sessionId] = ids!.split(" ").map(Number);
     return {
       pid: pid!,
       parentPid: parentPid!,
       groupId: groupId!,
       sessionId: sessionId!,
       state: "S",
+      marked: mark !== undefined,
     };
   });
 }
@@ -33,6 +35,11 @@ const ROWS: { name: string; rows: string[]; known?: number[]; found: number[] }[
     rows: ["30 1 30 30", "31 30 30 30", "32 1 30 30", "33 31 33 33"],
     known: [30],
     found: [30, 31, 32, 33],
+  },
+  {
+    name: "a marked one that nobody saw, what is below it and in its session",
+    rows: ["30 1 30 30 marked", "31 30 31 31", "32 1 33 30", "40 1 40 40"],
+    found: [30, 31, 32],
   },
   {
     name: "a descendant in a session that nobody of them leads brings only itself",

@@ -46,6 +46,8 @@ export interface ProcessRow {
   groupId: number;
   sessionId: number;
   state: string;
+  /** Whether the words asked for are in its environment. */
+  marked: boolean;
   residentBytes: number;
   command: string;
 }
@@ -58,6 +60,9 @@ export interface ProcessPort {
   spawn(spec: SpawnSpec): Outcome<ChildProcess, SpawnFailure>;
   signal(pid: number, signal: SignalName): "sent" | "gone" | "denied";
   signalGroup(groupId: number, signal: SignalName): "sent" | "gone" | "denied";
-  /** Every process that can be seen; empty where the system has no `ps`. */
-  table(): Promise<ProcessRow[]>;
+  /**
+   * Every process that can be seen; empty where the system has no `ps`. With `mark`, words of the form
+   * `NAME=value`, it also looks into the environments, as far as the system shows them.
+   */
+  table(mark?: string): Promise<ProcessRow[]>;
 }

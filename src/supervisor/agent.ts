@@ -18,6 +18,7 @@ import type { TelemetryPort } from "../ports/telemetry.ts";
 import { appendTerminal } from "../record/terminal.ts";
 import type { CancelReason, FromAgent, Progress, ToAgent } from "../wire/control.ts";
 import type { AgentPayload, PermissionSet } from "../wire/payload.ts";
+import { agentMark } from "../wire/environment.ts";
 import type { AgentResult } from "../wire/result.ts";
 import { describeWhy, resultOf } from "./ending.ts";
 import { type AgentProcess, spawnAgent, type SpawnPorts } from "./spawn.ts";
@@ -83,7 +84,7 @@ export class Agent {
   /** Starts the process; its payload is the first frame on its stdin. */
   start(payload: AgentPayload, grant: PermissionSet, plan: ChildPlan): void {
     this.#payload = payload;
-    const spawned = spawnAgent(this.#deps, grant, {
+    const spawned = spawnAgent(this.#deps, grant, payload.identity.agentId, {
       frame: (frame) => this.#hear(frame),
       broken: (message) => this.#step({ type: "frameBroken", message }),
       outputEnded: () => this.#step({ type: "outputEnded" }),
@@ -275,8 +276,9 @@ export class Agent {
 
   async #look(waitMs: number): Promise<void> {
     const { process, clock } = this.#deps;
+    const mark = agentMark(this.#payload!.identity.agentId);
     let rows: ProcessRow[] = [];
-    await within(clock, waitMs, process.table().then((table) => rows = table));
+    await within(clock, waitMs, process.table(mark).then((table) => rows = table));
     this.#strays.see(rows.filter(isAlive), this.pid!);
   }
 }

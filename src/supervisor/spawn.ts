@@ -13,7 +13,7 @@ import { TokenBucket } from "../core/token_bucket.ts";
 import { type ClockPort, withinTurns } from "../ports/clock.ts";
 import type { ExitStatus, ProcessPort, SpawnFailure, SpawnSpec } from "../ports/process.ts";
 import type { ProgramPort } from "../ports/self.ts";
-import { agentEnvironment } from "../wire/environment.ts";
+import { AGENT_ID_VARIABLE, agentEnvironment } from "../wire/environment.ts";
 import type { FromAgent, ToAgent } from "../wire/control.ts";
 import { encodeFrame, FrameWriter, readLines } from "../wire/frame_stream.ts";
 import type { PermissionSet } from "../wire/payload.ts";
@@ -52,14 +52,18 @@ export interface AgentProcess {
 const OUTPUT_WAIT_MS = 500;
 
 /** What starts an agent: permissions count from source only, argv holds no word of the task. */
-function agentSpec(ports: SpawnPorts, process: PermissionSet): SpawnSpec {
+function agentSpec(ports: SpawnPorts, process: PermissionSet, agentId: string): SpawnSpec {
   const { program } = ports;
   const flags = permissionFlags(process, program.code);
   const words = [...ports.wrapper, program.command, ...program.args(["__agent"], flags)];
   return {
     command: words[0]!,
     args: words.slice(1),
-    env: { ...agentEnvironment(ports.env), ...program.environment },
+    env: {
+      ...agentEnvironment(ports.env),
+      ...program.environment,
+      [AGENT_ID_VARIABLE]: agentId,
+    },
     clearEnv: true,
     detached: true,
     stdin: "piped",
@@ -72,9 +76,10 @@ function agentSpec(ports: SpawnPorts, process: PermissionSet): SpawnSpec {
 export function spawnAgent(
   ports: SpawnPorts,
   process: PermissionSet,
+  agentId: string,
   listener: AgentListener,
 ): Outcome<AgentProcess, SpawnFailure> {
-  const spawned = ports.process.spawn(agentSpec(ports, process));
+  const spawned = ports.process.spawn(agentSpec(ports, process, agentId));
   if (!spawned.ok) return spawned;
   const child = spawned.value;
   const input = new FrameWriter(child.stdin!, FRAME_QUEUE_BYTES_MAX);

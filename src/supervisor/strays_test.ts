@@ -2,16 +2,17 @@ import assert from "node:assert/strict";
 import type { ProcessPort, ProcessRow } from "../ports/process.ts";
 import { Strays } from "./strays.ts";
 
-/** `pid parent group session command` of each. */
+/** `pid parent group session command` of each, and `marked` where it is. */
 function table(...lines: string[]): ProcessRow[] {
   return lines.map((line) => {
-    const [pid, parentPid, groupId, sessionId, command] = line.split(" ");
+    const [pid, parentPid, groupId, sessionId, command, mark] = line.split(" ");
     return {
       pid: Number(pid),
       parentPid: Number(parentPid),
       groupId: Number(groupId),
       sessionId: Number(sessionId),
       state: "S",
+      marked: mark === "marked",
       residentBytes: 0,
       command: command!,
     };
@@ -39,6 +40,11 @@ const ROWS: { name: string; tables: string[][]; killed: string[] }[] = [
       ["31 1 30 30 worker"],
     ],
     killed: ["31"],
+  },
+  {
+    name: "one that was an orphan before anybody looked, and is marked",
+    tables: [["30 1 30 30 daemon marked", "40 1 40 40 other"]],
+    killed: ["30", "-30"],
   },
   {
     name: "one that has become another program",

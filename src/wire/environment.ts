@@ -1,7 +1,19 @@
 /** The clean environment: what processes below the supervisor get without asking. */
 
+/**
+ * The id of the agent that a process belongs to: the supervisor sets it for the agent, and whatever is
+ * started below inherits it. Who left group, session and parents behind is found by it all the same.
+ */
+export const AGENT_ID_VARIABLE = "AGENTD_AGENT_ID";
+
+/** How a process table with environments shows whose a process is. */
+export function agentMark(agentId: string): string {
+  return `${AGENT_ID_VARIABLE}=${agentId}`;
+}
+
 /** Variables that every process below an agent gets, where they are set. */
 export const CLEAN_ENVIRONMENT: readonly string[] = [
+  AGENT_ID_VARIABLE,
   "PATH",
   "HOME",
   "TMPDIR",

@@ -9,9 +9,13 @@ import { type Started, survivors } from "./harness.ts";
 const HOSTILE = decodeURIComponent(new URL("../hostile/", import.meta.url).pathname);
 const LIBRARY = decodeURIComponent(new URL("../fakes/library.mjs", import.meta.url).pathname);
 
-/** A server that works, beside one that ignores SIGTERM and a stray in a session of its own. */
+/**
+ * A server that works, beside one that ignores SIGTERM and strays in sessions of their own: one below
+ * it, and one whose parents were gone before anybody looked.
+ */
 const strayServer = (mark: string) =>
-  `lib=sh -c 'sh ${HOSTILE}leave_group.sh ${mark} & exec node ${LIBRARY}'`;
+  `lib=sh -c 'sh ${HOSTILE}leave_at_once.sh ${mark}; sh ${HOSTILE}leave_group.sh ${mark} & ` +
+  `exec node ${LIBRARY}'`;
 
 /** Waits for what must come, but not for ever. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
@@ -119,8 +123,8 @@ for (const program of programs()) {
           path: "0.1.1",
           act: async (started) => {
             groups = [...started.agents];
-            // Of each agent: the server's shell child, itself ignoring SIGTERM, and its stray.
-            await until(async () => (await living(`stray-of-${mark}`)).length >= 3);
+            // Of each agent two strays, beside the server's shell child, itself ignoring SIGTERM.
+            await until(async () => (await living(`stray-of-${mark}`)).length >= 6);
             await end.act(started, mark);
           },
         },

@@ -145,13 +145,15 @@ for (const program of posix ? [inProcess, ...programs()] : []) {
       async (client) => {
         const text = await client.ok("run", { argv: ["env"], env: { EXTRA: "more" } });
         const names = [...text.matchAll(/^(\w+)=/gm)].map((match) => match[1]!);
-        const allowed = ["PATH", "HOME", "LANG", "TMPDIR", "AGENTD_TEST_GIVEN", "EXTRA"];
+        const clean = ["PATH", "HOME", "LANG", "TMPDIR", "AGENTD_AGENT_ID"];
+        const allowed = [...clean, "AGENTD_TEST_GIVEN", "EXTRA"];
         assert.deepEqual(names.filter((variable) => !allowed.includes(variable)), []);
+        assert.match(text, /^AGENTD_AGENT_ID=an-agent$/m);
         assert.match(text, /^AGENTD_TEST_GIVEN=given$/m);
         assert.match(text, /^EXTRA=more$/m);
         assert.doesNotMatch(text, /hidden/);
       },
-      { AGENTD_TEST_GIVEN: "given", AGENTD_TEST_SECRET: "hidden" },
+      { AGENTD_AGENT_ID: "an-agent", AGENTD_TEST_GIVEN: "given", AGENTD_TEST_SECRET: "hidden" },
     ));
 
   Deno.test(

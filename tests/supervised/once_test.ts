@@ -284,8 +284,10 @@ scenario(
     const [answer] = end!.result as { said: { text: string } }[];
     assert.equal(answer?.said.text, "hello\n");
     const names = stderrOf(lines).map((line) => line.split("=")[0]);
-    const known = ["PATH", "HOME", "TMPDIR", "LANG", "DECLARED", "PWD", "OLDPWD", "SHLVL", "_"];
+    const clean = ["PATH", "HOME", "TMPDIR", "LANG", "AGENTD_AGENT_ID"];
+    const known = [...clean, "DECLARED", "PWD", "OLDPWD", "SHLVL", "_"];
     assert.deepEqual(names.filter((name) => !known.includes(name!)), []);
+    assert.ok(names.includes("AGENTD_AGENT_ID"));
     assert.ok(stderrOf(lines).includes("DECLARED=x-***"));
   },
 );
