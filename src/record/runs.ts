@@ -115,8 +115,8 @@ export function isRunning(deps: { lock: LockPort }, directory: string): Promise<
 
 /** Every run in the run directory, the newest first. A directory without a record is none. */
 export async function listRuns(deps: RunsDeps): Promise<RunSummary[]> {
-  const runs: RunSummary[] = [];
-  for (const place of runPlaces(deps)) runs.push(await summarizeRun(deps, place));
+  // Together: where a lock can only be waited for, each run that goes on takes that long.
+  const runs = await Promise.all(runPlaces(deps).map((place) => summarizeRun(deps, place)));
   return runs.sort(byNewest);
 }
 
@@ -329,9 +329,11 @@ async function prune(
   const removed: RunSummary[] = [];
   for (const run of doomed) {
     const directory = run.record.slice(0, -RECORD_FILE.length - 1);
-    // Looked at again: since the list was made it may have been resumed.
-    if (await isRunning(deps, directory)) continue;
+    // Held meanwhile: since the list was made it may have been resumed, and may be now.
+    const lock = await deps.lock.tryLock(runLockPath(directory));
+    if (!lock.ok && lock.failure.class === "held") continue;
     const gone = deps.files.remove(directory);
+    if (lock.ok) lock.value.release();
     if (gone.ok) removed.push(run);
     else failures.push(`agentd: Cannot remove run ${run.run_id}: ${gone.failure.message}\n`);
   }
