@@ -1,13 +1,11 @@
 /** The end of the agent's process group, and of what left it. */
 
+import { FROZEN_TABLE_WAIT_MS, FROZEN_TABLES_MAX } from "../core/limits.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
-import { within } from "../ports/clock.ts";
+import { withinTurns } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { BrokerPorts } from "./ports.ts";
-
-/** How long looking at the process table may take, all looks together, before the group dies. */
-const TABLE_WAIT_MS = 1_400;
 
 /**
  * Kills the group with SIGKILL, this process included; what left the group first. Whoever is found is
@@ -19,18 +17,18 @@ export async function endGroup(
   mark: string | undefined,
 ): Promise<void> {
   const { clock, process, self } = ports;
-  const endMs = clock.monotonicMs() + TABLE_WAIT_MS;
   const found = new Map<number, ProcessRow>();
-  for (let more = true; more && clock.monotonicMs() < endMs;) {
+  for (let look = 0; look < FROZEN_TABLES_MAX; look++) {
     let rows: ProcessRow[] = [];
     const table = process.table(mark).then((table) => rows = table);
-    await within(clock, endMs - clock.monotonicMs(), table);
-    more = false;
+    if (!await withinTurns(clock, FROZEN_TABLE_WAIT_MS, table)) break;
+    let more = false;
     for (const row of treeOfGroup(rows, groupId)) {
       if (row.pid === self.pid || found.has(row.pid)) continue;
       found.set(row.pid, row);
       more = process.signal(row.pid, "SIGSTOP") === "sent" || more;
     }
+    if (!more) break;
   }
   for (const row of found.values()) {
     if (row.groupId === groupId) continue;

@@ -171,6 +171,11 @@ export const FRAME_CHARS_PER_SECOND_MAX = FRAME_BYTES_MAX / 2;
 export const FRAME_QUEUE_BYTES_MAX = 4 * FRAME_BYTES_MAX;
 /** How long the process table may take before a signal goes out without it. */
 export const PROCESS_TABLE_WAIT_MS = 300;
+/** The same where everybody is stopped meanwhile and does no harm, and how often it is read at most. */
+export const FROZEN_TABLE_WAIT_MS = 700;
+export const FROZEN_TABLES_MAX = 8;
+/** How long a signal may take to be sent at most, the looks at the process table before it included. */
+export const SIGNAL_WAIT_MS = FROZEN_TABLES_MAX * FROZEN_TABLE_WAIT_MS;
 /** How often the supervisor looks at the process table for resident sizes. */
 export const MEMORY_INTERVAL_MS = 2_000;
 /** Lines waiting for a server that does not read its stdin; beyond it, the server is killed. */

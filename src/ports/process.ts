@@ -49,6 +49,7 @@ export interface ProcessRow {
   /** Whether the words asked for are in its environment. */
   marked: boolean;
   residentBytes: number;
+  /** Its arguments; where environments were looked into, its environment follows. */
   command: string;
 }
 

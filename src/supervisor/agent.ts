@@ -3,6 +3,8 @@
 import {
   AGENT_START_TIMEOUT_MS,
   DEADLINE_GRACE_MS,
+  FROZEN_TABLE_WAIT_MS,
+  FROZEN_TABLES_MAX,
   HOOK_TIMEOUT_MS,
   PROCESS_TABLE_WAIT_MS,
   PROGRESS_EXTENSIONS_MAX,
@@ -11,7 +13,7 @@ import {
 } from "../core/limits.ts";
 import type { Vault } from "../core/secret.ts";
 import { isAlive, treeOfGroup } from "../core/process_tree.ts";
-import { type Cancel, type ClockPort, within } from "../ports/clock.ts";
+import { type Cancel, type ClockPort, withinTurns } from "../ports/clock.ts";
 import type { FilesPort } from "../ports/files.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
@@ -46,9 +48,6 @@ export interface AgentEvents {
     frame: Extract<FromAgent, { type: "request" | "connected" | "updated" | "delivered" }>,
   ): void;
 }
-
-/** All looks at the process table of a stopped group: nobody does harm meanwhile, and a busy machine is slow. */
-const FROZEN_WAIT_MS = 700;
 
 /** An agent from spawn to reaping. Its end comes once, through `ended`, which never rejects. */
 export class Agent {
@@ -218,6 +217,7 @@ export class Agent {
     // What is below the group but not in it is only found while its parents live.
     await (signal === "SIGKILL" ? this.#lookFrozen(pid) : this.#look(PROCESS_TABLE_WAIT_MS));
     const answer = this.#deps.process.signalGroup(pid, signal);
+    this.#step({ type: "signalled", signal });
     this.#deps.telemetry.emit("subagent.signal", {
       ...this.#who(),
       signal,
@@ -265,21 +265,25 @@ export class Agent {
 
   /** Who is to be killed starts nobody else while it is read who has left the group. */
   async #lookFrozen(pid: number): Promise<void> {
-    const { process, clock } = this.#deps;
-    const endMs = clock.monotonicMs() + FROZEN_WAIT_MS;
-    process.signalGroup(pid, "SIGSTOP");
+    this.#deps.process.signalGroup(pid, "SIGSTOP");
     // Who has left starts others as well, until he is stopped too.
-    do await this.#look(Math.max(0, endMs - clock.monotonicMs())); while (
-      this.#strays.freeze() && clock.monotonicMs() < endMs
-    );
+    for (let look = 0; look < FROZEN_TABLES_MAX; look++) {
+      if (!await this.#look(FROZEN_TABLE_WAIT_MS) || !this.#strays.freeze()) return;
+    }
   }
 
-  async #look(waitMs: number): Promise<void> {
+  /** Whether the process table came in time. */
+  async #look(waitMs: number): Promise<boolean> {
     const { process, clock } = this.#deps;
     const mark = agentMark(this.#payload!.identity.agentId);
     let rows: ProcessRow[] = [];
-    await within(clock, waitMs, process.table(mark).then((table) => rows = table));
+    const inTime = await withinTurns(
+      clock,
+      waitMs,
+      process.table(mark).then((table) => rows = table),
+    );
     this.#strays.see(rows.filter(isAlive), this.pid!);
+    return inTime;
   }
 }
 

@@ -87,6 +87,8 @@ export type ChildEvent =
     | { type: "stopRequested"; reason: CancelReason; rungMs: number | null }
     | { type: "killRequested"; reason: CancelReason }
     | { type: "memoryExceeded"; bytes: number; bytesMax: number }
+    /** The signal of a rung is out: its time begins. */
+    | { type: "signalled"; signal: "SIGTERM" | "SIGKILL" }
     | { type: "timePassed" }
   );
 

@@ -68,5 +68,7 @@ export class Strays {
  */
 function isAnother(before: ProcessRow, now: ProcessRow): boolean {
   if (now.sessionId !== before.sessionId) return true;
-  return now.pid === now.sessionId && now.command !== before.command;
+  if (now.pid !== now.sessionId) return false;
+  // One of the two may have its environment behind it.
+  return !now.command.startsWith(before.command) && !before.command.startsWith(now.command);
 }

@@ -6,6 +6,7 @@ import {
   KILL_RUNG_MS,
   PING_INTERVAL_MS,
   PING_MISSES_MAX,
+  SIGNAL_WAIT_MS,
   TERM_RUNG_MS,
 } from "../core/limits.ts";
 import type { AgentResult } from "../wire/result.ts";
@@ -39,7 +40,7 @@ type Table = { [Tag in ChildTag]: { [Type in ChildEventType]: Cell<Tag, Type> } 
 type Live = StateOf<"starting"> | StateOf<"up">;
 
 const kill = (why: Why | null, result: AgentResult | null, at: number): Step => [
-  { tag: "killing", untilMs: at + KILL_RUNG_MS, why, result },
+  { tag: "killing", untilMs: at + SIGNAL_WAIT_MS + KILL_RUNG_MS, why, result },
   [{ type: "signalGroup", signal: "SIGKILL", why }],
 ];
 
@@ -49,7 +50,7 @@ const terminate = (
   result: AgentResult | null,
   at: number,
 ): Step => [
-  { tag: "stopping", plan, rung: "term", untilMs: at + TERM_RUNG_MS, why, result },
+  { tag: "stopping", plan, rung: "term", untilMs: at + SIGNAL_WAIT_MS + TERM_RUNG_MS, why, result },
   [{ type: "signalGroup", signal: "SIGTERM", why }],
 ];
 
@@ -191,6 +192,7 @@ const ended = {
   stopRequested: "ignore",
   killRequested: "ignore",
   memoryExceeded: "ignore",
+  signalled: "ignore",
   timePassed: "ignore",
 } as const;
 
@@ -231,6 +233,7 @@ export const TABLE: Table = {
     ...live,
     spawned: "impossible",
     spawnFailed: "impossible",
+    signalled: "impossible",
     progressed: (_state, { at }) =>
       kill({ kind: "frame", message: "the frame `progress` came before `ready`" }, null, at),
     heard: (_state, { at }) =>
@@ -244,6 +247,7 @@ export const TABLE: Table = {
     ...live,
     spawned: "impossible",
     spawnFailed: "impossible",
+    signalled: "impossible",
     // Saying it twice is out of order: it is no agent of ours.
     readied: (_state, { at }) =>
       kill({ kind: "frame", message: "the frame `ready` came twice" }, null, at),
@@ -272,6 +276,10 @@ export const TABLE: Table = {
       const [next, actions] = kill(state.why ?? why, state.result, at);
       return [next, [{ type: "reportLimit", why }, ...actions]];
     },
+    signalled: (state, { at }) => [
+      state.rung === "term" ? { ...state, untilMs: at + TERM_RUNG_MS } : state,
+      [],
+    ],
     timePassed: (state, { at }) => {
       if (at < state.untilMs) return [state, []];
       if (state.rung === "term") return kill(state.why, state.result, at);
@@ -282,6 +290,10 @@ export const TABLE: Table = {
   killing: {
     ...ended,
     exited: (state, event) => reap(state.why, state.result)(state, event),
+    signalled: (state, { at, signal }) => [
+      signal === "SIGKILL" ? { ...state, untilMs: at + KILL_RUNG_MS } : state,
+      [],
+    ],
     timePassed: (state, { at }) =>
       at < state.untilMs ? [state, []] : [
         {

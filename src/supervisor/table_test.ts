@@ -5,6 +5,7 @@ import {
   KILL_RUNG_MS,
   PING_INTERVAL_MS,
   PING_MISSES_MAX,
+  SIGNAL_WAIT_MS,
   TERM_RUNG_MS,
 } from "../core/limits.ts";
 import { failedResult } from "../wire/result.ts";
@@ -39,6 +40,8 @@ const EVENTS: Record<string, (at: number) => ChildEvent> = {
   stop: (at) => ({ at, type: "stopRequested", reason: "sigterm", rungMs: null }),
   kill: (at) => ({ at, type: "killRequested", reason: "sigterm" }),
   fat: (at) => ({ at, type: "memoryExceeded", bytes: 2048, bytesMax: 1024 }),
+  term: (at) => ({ at, type: "signalled", signal: "SIGTERM" }),
+  sent: (at) => ({ at, type: "signalled", signal: "SIGKILL" }),
   tick: (at) => ({ at, type: "timePassed" }),
 };
 
@@ -104,7 +107,7 @@ const scenarios: [string, string, string][] = [
   ],
   [
     "the ladder",
-    "spawned@0 ready@50 stop@100 tick@2100 tick@2600 tick@3600",
+    "spawned@0 ready@50 stop@100 tick@2100 term@2110 tick@2609 tick@2610 sent@2700 tick@3699 tick@3700",
     "failed cancelled: sendStart sendCancel SIGTERM SIGKILL settle",
   ],
   [
@@ -129,7 +132,7 @@ const scenarios: [string, string, string][] = [
   ],
   [
     "lingers after its result",
-    "spawned@0 ready@50 result@100 tick@3100 tick@3600 crash@3700",
+    "spawned@0 ready@50 result@100 tick@3100 term@3100 tick@3600 crash@3700",
     "reaped completed: sendStart SIGTERM SIGKILL settle",
   ],
   [
@@ -139,7 +142,7 @@ const scenarios: [string, string, string][] = [
   ],
   [
     "closes stdout, lives on",
-    "spawned@0 ready@50 eof@100 tick@600 tick@1100 crash@1110",
+    "spawned@0 ready@50 eof@100 tick@600 term@600 tick@1100 crash@1110",
     "reaped crashed: sendStart SIGTERM SIGKILL settle",
   ],
   [
@@ -178,16 +181,16 @@ Deno.test("TABLE: every state has a cell for every event; the matrix", () => {
   assert.equal(
     types.join(" "),
     "excused exited frameBroken heard killRequested memoryExceeded outputEnded ponged progressed readied " +
-      "resulted spawnFailed spawned stopRequested timePassed",
+      "resulted signalled spawnFailed spawned stopRequested timePassed",
   );
   assert.deepEqual(rows, [
-    "down     .!!!..!!!!!hh..",
-    "starting hhhhhhhhhhh!!hh",
-    "up       hhhhhhhhhhh!!hh",
-    "stopping .hh.hh....h!!hh",
-    "killing  .h.........!!.h",
-    "reaped   .!.........!!..",
-    "failed   ...........!!..",
+    "down     .!!!..!!!!!.hh..",
+    "starting hhhhhhhhhhh!!!hh",
+    "up       hhhhhhhhhhh!!!hh",
+    "stopping .hh.hh....hh!!hh",
+    "killing  .h.........h!!.h",
+    "reaped   .!..........!!..",
+    "failed   ............!!..",
   ]);
 });
 
@@ -200,11 +203,13 @@ Deno.test("stepChild: whatever happens, an agent is settled once, within the lad
         let at = 0;
         let settled = 0;
         let over = false;
+        let signals = 0;
         let state: ChildState = { tag: "down" };
         const take = (event: ChildEvent) => {
           const [next, actions] = stepChild(state, event);
           state = next;
           settled += actions.filter((action) => action.type === "settle").length;
+          signals += actions.filter((action) => action.type === "signalGroup").length;
         };
         take(EVENTS.spawned!(0));
         for (const [name, ms] of steps) {
@@ -212,6 +217,7 @@ Deno.test("stepChild: whatever happens, an agent is settled once, within the lad
             continue;
           }
           if (name === "exit" || name === "crash") over = true;
+          if ((name === "term" || name === "sent") && signals === 0) continue;
           at += ms;
           take(EVENTS[name]!(at));
         }
@@ -223,7 +229,8 @@ Deno.test("stepChild: whatever happens, an agent is settled once, within the lad
         }
         assert.equal(settled, 1);
         const boundMs = Math.max(fromMs, plan.deadlineMs) + plan.cancelRungMs + TERM_RUNG_MS +
-          KILL_RUNG_MS + AGENT_EXIT_GRACE_MS + PING_INTERVAL_MS * (PING_MISSES_MAX + 1);
+          KILL_RUNG_MS + 2 * SIGNAL_WAIT_MS + AGENT_EXIT_GRACE_MS +
+          PING_INTERVAL_MS * (PING_MISSES_MAX + 1);
         assert.ok(at <= boundMs, `${at} > ${boundMs}`);
       },
     ),

@@ -40,32 +40,21 @@ export const systemProcess: ProcessPort = {
   // Windows has no process groups: the leader alone is reached there.
   signalGroup: (groupId, signal) => send(Deno.build.os === "windows" ? groupId : -groupId, signal),
   async table(mark) {
-    // An environment cannot be told from the arguments before it: its rows are only searched.
-    const [rows, environments] = await Promise.all([
-      printed(["-eww", "-o", "pid=,ppid=,pgid=,sess=,stat=,rss=,args="]),
-      mark === undefined ? [] : printed(["eww", "-e", "-o", "pid=,args="]),
-    ]);
-    const marked = new Set(
-      environments.filter((line) => line.includes(` ${mark}`)).map((line) => parseInt(line, 10)),
-    );
-    return rows.map((line) => parseRow(line, marked)).filter((row) => row !== null);
+    const options = mark === undefined ? ["-eww"] : ["eww", "-e"];
+    try {
+      const { stdout } = await new Deno.Command("ps", {
+        args: [...options, "-o", "pid=,ppid=,pgid=,sess=,stat=,rss=,args="],
+        stdin: "null",
+        stdout: "piped",
+        stderr: "null",
+      }).output();
+      const lines = new TextDecoder().decode(stdout).split("\n");
+      return lines.map((line) => parseRow(line, mark)).filter((row) => row !== null);
+    } catch {
+      return [];
+    }
   },
 };
-
-/** The lines that `ps` prints; none where it cannot be run. */
-async function printed(args: string[]): Promise<string[]> {
-  try {
-    const { stdout } = await new Deno.Command("ps", {
-      args,
-      stdin: "null",
-      stdout: "piped",
-      stderr: "null",
-    }).output();
-    return new TextDecoder().decode(stdout).split("\n");
-  } catch {
-    return [];
-  }
-}
 
 function send(pid: number, signal: Deno.Signal): "sent" | "gone" | "denied" {
   try {
@@ -79,7 +68,7 @@ function send(pid: number, signal: Deno.Signal): "sent" | "gone" | "denied" {
   }
 }
 
-function parseRow(line: string, marked: ReadonlySet<number>): ProcessRow | null {
+function parseRow(line: string, mark: string | undefined): ProcessRow | null {
   // Some systems print a session as an address.
   const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+([0-9a-f]+)\s+(\S+)\s+(\d+)\s(.*)$/.exec(line);
   if (!match) return null;
@@ -89,7 +78,7 @@ function parseRow(line: string, marked: ReadonlySet<number>): ProcessRow | null 
     groupId: Number(match[3]),
     sessionId: parseInt(match[4]!, /[a-f]/.test(match[4]!) ? 16 : 10),
     state: match[5]!,
-    marked: marked.has(Number(match[1])),
+    marked: mark !== undefined && match[7]!.includes(` ${mark}`),
     residentBytes: Number(match[6]) * 1024,
     command: match[7]!,
   };

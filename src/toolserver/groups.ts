@@ -3,8 +3,9 @@
  * takes permission to run anything, and starts nothing but the guard and `ps`.
  */
 
+import { PROCESS_TABLE_WAIT_MS } from "../core/limits.ts";
 import { treeOfGroup } from "../core/process_tree.ts";
-import type { ClockPort } from "../ports/clock.ts";
+import { type ClockPort, withinTurns } from "../ports/clock.ts";
 import type { ChildProcess, ProcessPort, ProcessRow } from "../ports/process.ts";
 import type { GroupSignal } from "./messages.ts";
 
@@ -28,9 +29,6 @@ const GUARD = [
 ].join("\n");
 
 const encoder = new TextEncoder();
-
-/** How long the process table may take before a signal goes out without it. */
-const TABLE_WAIT_MS = 300;
 
 /** Guards of one server: somebody who kills them again and again wins. */
 const GUARDS_MAX = 5;
@@ -108,10 +106,9 @@ export class GroupKeeper {
   }
 
   async #findStrays(groupId: number): Promise<number[]> {
-    const waited = Promise.withResolvers<ProcessRow[]>();
-    const cancel = this.#clock.after(TABLE_WAIT_MS, () => waited.resolve([]));
-    const rows = await Promise.race([this.#process.table(), waited.promise]);
-    cancel();
+    let rows: ProcessRow[] = [];
+    const table = this.#process.table().then((table) => rows = table);
+    await withinTurns(this.#clock, PROCESS_TABLE_WAIT_MS, table);
     return treeOfGroup(rows, groupId).filter((row) => row.groupId !== groupId)
       .map((row) => row.pid);
   }
