@@ -40,21 +40,29 @@ export const systemProcess: ProcessPort = {
   // Windows has no process groups: the leader alone is reached there.
   signalGroup: (groupId, signal) => send(Deno.build.os === "windows" ? groupId : -groupId, signal),
   async table(mark) {
-    const options = mark === undefined ? ["-eww"] : ["eww", "-e"];
-    try {
-      const { stdout } = await new Deno.Command("ps", {
-        args: [...options, "-o", "pid=,ppid=,pgid=,sess=,stat=,rss=,args="],
-        stdin: "null",
-        stdout: "piped",
-        stderr: "null",
-      }).output();
-      const lines = new TextDecoder().decode(stdout).split("\n");
-      return lines.map((line) => parseRow(line, mark)).filter((row) => row !== null);
-    } catch {
-      return [];
-    }
+    if (mark === undefined) return await readTable(["-eww"]);
+    const rows = await readTable(WITH_ENVIRONMENTS, mark);
+    return rows.length > 0 ? rows : await readTable(["-eww"]);
   },
 };
+
+/** Every process with its environment: a letter that means another thing to each system. */
+const WITH_ENVIRONMENTS = Deno.build.os === "darwin" ? ["-AEww"] : ["eww", "-e"];
+
+async function readTable(options: string[], mark?: string): Promise<ProcessRow[]> {
+  try {
+    const { stdout } = await new Deno.Command("ps", {
+      args: [...options, "-o", "pid=,ppid=,pgid=,sess=,stat=,rss=,args="],
+      stdin: "null",
+      stdout: "piped",
+      stderr: "null",
+    }).output();
+    const lines = new TextDecoder().decode(stdout).split("\n");
+    return lines.map((line) => parseRow(line, mark)).filter((row) => row !== null);
+  } catch {
+    return [];
+  }
+}
 
 function send(pid: number, signal: Deno.Signal): "sent" | "gone" | "denied" {
   try {
