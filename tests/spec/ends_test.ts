@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { programs } from "../program.ts";
-import { living, posixTest } from "../supervised/harness.ts";
+import { assertGone, living, posixTest } from "../supervised/harness.ts";
 import { type AgentsRan, type AgentsSpec, resultText, runAgents, spawn } from "./agents.ts";
 import { type Started, survivors } from "./harness.ts";
 
@@ -131,7 +131,7 @@ for (const program of programs()) {
       }, async (facts) => {
         assert.equal(groups.length, 3, facts.ran.stderr);
         assert.deepEqual(await survivors(groups), []);
-        assert.deepEqual(await living(mark), []);
+        await assertGone(mark);
         end.check(facts);
       });
     });
