@@ -15,7 +15,8 @@ const QUIET_DOUBLINGS_MAX = 3;
 export interface MemoryWatch {
   /** Somebody is at work: the next look is near again. */
   stir(): void;
-  stop: Cancel;
+  /** No further looks; fulfilled when none is under way, so that no `ps` of ours outlives the run. */
+  stop(): Promise<unknown>;
 }
 
 /** What one look at the table showed. */
@@ -42,7 +43,7 @@ export function watchMemory(
 ): MemoryWatch {
   const { clock, process } = ports;
   let stopped = false;
-  let looking = false;
+  let looking: Promise<unknown> | null = null;
   let dueMs = 0;
   let cancel: Cancel = () => {};
   let before = 0;
@@ -53,9 +54,8 @@ export function watchMemory(
     cancel = clock.after(waitMs, look);
   };
   const look = () => {
-    looking = true;
-    void process.table().then((rows) => {
-      looking = false;
+    looking = process.table().then((rows) => {
+      looking = null;
       if (stopped) return;
       const { share, busy } = observe(rows);
       const still = !busy && share < SMALL_SHARE && Math.abs(share - before) < SAME_SHARE;
@@ -68,12 +68,13 @@ export function watchMemory(
   return {
     stir() {
       quiet = 0;
-      if (stopped || looking) return;
+      if (stopped || looking !== null) return;
       if (dueMs - clock.monotonicMs() > MEMORY_INTERVAL_MS) lookIn(MEMORY_INTERVAL_MS);
     },
     stop() {
       stopped = true;
       cancel();
+      return Promise.resolve(looking);
     },
   };
 }

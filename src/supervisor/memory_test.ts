@@ -26,7 +26,22 @@ Deno.test("watchMemory: looks sooner at what is near its bound, and stops when t
   assert.equal(await afterMs(MEMORY_INTERVAL_MS * 2), 1);
   assert.equal(await afterMs(MEMORY_INTERVAL_MS / 8), 2);
   assert.equal(clock.pending, 1);
-  watch.stop();
+  await watch.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("watchMemory: its stop waits for the look that is under way", async () => {
+  const clock = new ManualClock();
+  const table = Promise.withResolvers<[]>();
+  const process = { ...systemProcess, table: () => table.promise };
+  const watch = watchMemory({ clock, process }, () => assert.fail("nobody asks any more"));
+  clock.advance(MEMORY_INTERVAL_MS / 2);
+  let stopped = false;
+  const stop = watch.stop().then(() => stopped = true);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.equal(stopped, false);
+  table.resolve([]);
+  await stop;
   assert.equal(clock.pending, 0);
 });
 
@@ -68,7 +83,7 @@ Deno.test("watchMemory: what stays small is looked at more rarely, until somebod
     assert.equal(await advance(MEMORY_INTERVAL_MS * 2 - 1), 0);
     assert.equal(await advance(1), 1);
   }
-  watch.stop();
+  await watch.stop();
   watch.stir();
   assert.equal(clock.pending, 0);
 });

@@ -27,6 +27,14 @@ interface LongRun {
  */
 export async function measureLong(bench: Bench): Promise<void> {
   heading(`${LONG_TURNS} turns with 16 KiB results (median of ${LONG_ROUNDS})`);
+  const newFileMs = await measureNewFile(bench.programs.scratch);
+  report({ what: "a new file where runs are kept (median)", value: newFileMs, unit: "ms" });
+  if (newFileMs > SLOW_FILE_MS) {
+    console.log(
+      "  That is slow: for minutes, ext4 passes over the inodes of everything that was deleted, the\n" +
+        "  longer the more files it makes. An artifact of each turn pays it; measure on a quiet disk.",
+    );
+  }
   const runs: LongRun[] = [];
   for (let round = 0; round < LONG_ROUNDS; round++) runs.push(await runLong(bench));
   const cpu = (turn: number) => median(runs.map((run) => run.cpu.get(turn)!));
@@ -47,6 +55,24 @@ export async function measureLong(bench: Bench): Promise<void> {
     base: { what: "second quarter", value: median(runs.map((run) => run.secondQuarterMiB)) },
     goal: 1.1,
   });
+}
+
+/** A new file takes a fraction of this, unless the file system searches. */
+const SLOW_FILE_MS = 0.1;
+
+/** What the file system takes for one of as many files as a long run makes. */
+async function measureNewFile(scratch: string): Promise<number> {
+  const directory = await Deno.makeTempDir({ dir: scratch, prefix: "files-" });
+  const bytes = new Uint8Array(RESULT_BYTES);
+  const times: number[] = [];
+  for (let i = 0; i < LONG_TURNS; i++) {
+    const startMs = performance.now();
+    const file = Deno.openSync(`${directory}/${i}`, { write: true, createNew: true });
+    times.push(performance.now() - startMs);
+    file.writeSync(bytes);
+    file.close();
+  }
+  return median(times);
 }
 
 async function runLong(bench: Bench): Promise<LongRun> {
