@@ -1,7 +1,7 @@
 /** Looks at the process table from time to time: resident sizes, and who left an agent's group. */
 
-import { MEMORY_INTERVAL_MS } from "../core/limits.ts";
-import type { Cancel, ClockPort } from "../ports/clock.ts";
+import { MEMORY_INTERVAL_MS, PROCESS_TABLE_WAIT_MS } from "../core/limits.ts";
+import { type Cancel, type ClockPort, within } from "../ports/clock.ts";
 import type { ProcessPort, ProcessRow } from "../ports/process.ts";
 import type { Progress } from "../wire/control.ts";
 
@@ -15,7 +15,7 @@ const QUIET_DOUBLINGS_MAX = 3;
 export interface MemoryWatch {
   /** Somebody is at work: the next look is near again. */
   stir(): void;
-  /** No further looks; fulfilled when none is under way, so that no `ps` of ours outlives the run. */
+  /** No further looks; fulfilled when none is under way, which is not waited for without a bound. */
   stop(): Promise<unknown>;
 }
 
@@ -74,7 +74,7 @@ export function watchMemory(
     stop() {
       stopped = true;
       cancel();
-      return Promise.resolve(looking);
+      return looking === null ? Promise.resolve() : within(clock, PROCESS_TABLE_WAIT_MS, looking);
     },
   };
 }

@@ -3,11 +3,11 @@
  * the fleet's accounts, starts and ends agents, and answers what they ask.
  */
 
-import { KILL_RUNG_MS, PROCESS_TABLE_WAIT_MS, TERM_RUNG_MS } from "../core/limits.ts";
+import { KILL_RUNG_MS, TERM_RUNG_MS } from "../core/limits.ts";
 import type { Json } from "../core/json.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Settings } from "../config/settings.ts";
-import { type Cancel, within } from "../ports/clock.ts";
+import type { Cancel } from "../ports/clock.ts";
 import type { ProcessRow } from "../ports/process.ts";
 import type { TelemetryPort } from "../ports/telemetry.ts";
 import type { CancelReason, Delivery, FromAgent } from "../wire/control.ts";
@@ -378,15 +378,12 @@ export class Tree {
 
   #finish(): void {
     for (const cancel of this.#timers) cancel();
-    const looked = this.#watch?.stop() ?? Promise.resolve();
-    const { clock } = this.#deps.ports;
-    const settle = (result: AgentResult) =>
-      this.#settled.resolve(within(clock, PROCESS_TABLE_WAIT_MS, looked).then(() => result));
     const root = this.#ends.get("0")!;
     const cut = this.#cut.filter((path) => this.#ends.get(path)?.status === "cancelled");
-    if (this.#stopping !== null || cut.length === 0) return settle(root);
-    const reason = `${root.reason}; cancelled subagents: ${cut.join(", ")}`;
-    settle({ ...root, reason });
+    const result = this.#stopping !== null || cut.length === 0
+      ? root
+      : { ...root, reason: `${root.reason}; cancelled subagents: ${cut.join(", ")}` };
+    this.#settled.resolve((this.#watch?.stop() ?? Promise.resolve()).then(() => result));
   }
 
   /** Shows a process table to every agent alive. */
