@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { ManualClock } from "../../tests/fakes/manual_clock.ts";
+import { assertGone } from "../../tests/supervised/harness.ts";
 import { HOOK_OUTPUT_BYTES_MAX, HOOK_TIMEOUT_MS } from "../core/limits.ts";
 import type { JsonObject } from "../core/json.ts";
 import { Vault } from "../core/secret.ts";
@@ -68,20 +69,8 @@ Deno.test("Desk: a hook has 10 seconds, to the millisecond, and its whole tree d
   clock.advance(1);
   const { verdict, reason } = await outcome;
   assert.deepEqual([verdict, reason], ["failed", "timed out"]);
-  // Killed is not yet gone: a process needs the processor once more to end.
-  for (let left = await processesOf(mark), tries = 0; left.length > 0; tries++) {
-    assert.ok(tries < 100, left.join("\n"));
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    left = await processesOf(mark);
-  }
+  await assertGone(`sleep ${mark}`);
 });
-
-async function processesOf(mark: string): Promise<string[]> {
-  const { stdout } = await new Deno.Command("ps", { args: ["-eo", "stat=,args="] }).output();
-  return new TextDecoder().decode(stdout).split("\n").filter((line) =>
-    line.includes(`sleep ${mark}`) && !line.startsWith("Z")
-  );
-}
 
 Deno.test("Desk.stop: a hook under way is ended", async () => {
   const clock = new ManualClock();
