@@ -124,7 +124,7 @@ const CASES: Case[] = [
     uris: ["mem://a", "mem://b"],
     act: async (at) => {
       const options = [
-        ...["--subscribe", "docs:mem://*", "--route", "mem://*=>continue:main,debounce=50ms"],
+        ...["--subscribe", "docs:mem://*", "--route", "mem://*=>continue:main,debounce=500ms"],
         "Keep an eye on it",
       ];
       const daemon = at.start(...options);
